@@ -19,7 +19,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.encoding import Encoding
 from attnlab.records.files import write_json
 from attnlab.text.tokenizers import END, LABELS, PAD, UNKNOWN
-from attnlab.text.words import split_words, word_spans
+from attnlab.text.words import split_words, without_surrogates, word_spans
 from attnlab.training.keras_internals import shapes_alone
 
 BACKBONES = ("BertBackbone", "DistilBertBackbone", "RobertaBackbone")
@@ -67,7 +67,7 @@ class PresetTokenizer:
         """Return the ids of each text, without START, END and PAD."""
         if not texts:
             return []
-        whole = [text.encode("utf-8", "replace").decode() for text in texts]
+        whole = [without_surrogates(text) for text in texts]
         return [self._ids[np.array(row, int)].tolist() for row in self._tokenizer(whole)]
 
     def encode_words(self, text: str) -> tuple[list[int], list[int]]:

@@ -33,10 +33,9 @@ class TextTask(Task):
     source: Source | None = None  # the pretrained encoder, if there is one
     _is_saved = False  # whether the weights come from a saved run
 
-    def find_tokenizer(self, texts: Iterable[str], seed: int) -> None:
+    def find_tokenizer(self, texts: Iterable[str]) -> None:
         """Set the encoder's tokenizer, or one that is fitted on texts."""
-        if self.encoder:
-            self.source = open_source(self.encoder, seed)
+        if self.source:
             self.tokenizer = self.source.tokenizer
             return
         self.tokenizer = Tokenizer.fit(
@@ -48,10 +47,10 @@ class TextTask(Task):
         )
 
     def ignores_case(self, seed: int) -> bool:
-        """Return whether the tokenizer reads all texts in lower case."""
-        if self.encoder:
-            return open_source(self.encoder, seed).tokenizer.lowercase
-        return bool(self.text["lowercase"])
+        """Open the encoder for a seed, if any; return whether all texts are read in lower case."""
+        if self.encoder and not self._is_saved:
+            self.source = open_source(self.encoder, seed)
+        return self.source.tokenizer.lowercase if self.source else bool(self.text["lowercase"])
 
     def make_model(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -25,11 +24,10 @@ from attnlab.text.vocabulary import (
     learn_vocabulary,
     make_tokenizer,
 )
-from attnlab.text.words import is_unspaced, split_words, word_spans
+from attnlab.text.words import is_unspaced, split_words, without_surrogates, word_spans
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 LABELS = {PAD: "<pad>", UNKNOWN: UNKNOWN_TEXT, START: "<start>", END: "<end>"}
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _FORMAT = 1
 _TOGETHER = 1 << 10  # texts that are encoded in one call: its result takes much memory
 
@@ -101,7 +99,7 @@ class Tokenizer:
 
     def encode_on(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of texts that continue another: the first word has no space in front."""
-        prepared = [_SURROGATES.sub("\ufffd", text) for text in texts]
+        prepared = [without_surrogates(text) for text in texts]
         encoded = self._library_tokenizer.encode_batch_fast(prepared)
         return [text.ids for text in encoded]
 
@@ -236,8 +234,7 @@ def _prepare(text: str, kind: str, lowercase: bool) -> str:
 
     Characters, and words of scripts without spaces, have none.
     """
-    if not text.isascii():
-        text = _SURROGATES.sub("\ufffd", text)
+    text = without_surrogates(text)
     if lowercase:
         text = text.lower()
     if kind == "word":

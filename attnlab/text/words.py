@@ -50,7 +50,12 @@ def split_words(text: str) -> list[str]:
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return (start, end) in `text` of each of `split_words(text)`."""
-    return [span for _, span in _splitter().pre_tokenize_str(text)]
+    return [span for _, span in _splitter().pre_tokenize_str(without_surrogates(text))]
+
+
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which the library refuses."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def is_unspaced(text: str) -> bool:
@@ -70,6 +75,7 @@ def word_pattern(other: str) -> str:
     return rf"{unspaced}|{letter}+(?:{inside})*|{other}\p{{M}}*"
 
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _POSSIBLE = re.compile(f"[{_BLOCKS}{_IDEOGRAPHS}{_ATTACHED_UNSPACED}]")
 
 

@@ -207,6 +207,8 @@ def test_a_run_on_an_encoder_works_after_the_encoder_is_deleted(here, run, tmp_p
         trained.model.encoder.get_weights(), before.encoder.get_weights(), strict=True
     ):
         np.testing.assert_array_equal(own, known)
+    trained.task.load(0)
+    assert trained.task.evaluate(trained.model).metrics
     code, out, err = here("classify", made, "The key is old.")
     assert code == 0 and out.strip() in ("right", "wrong"), err
 

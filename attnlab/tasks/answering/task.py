@@ -86,9 +86,8 @@ class Answer(TextTask):
         key = lru_cache(maxsize=1)(partial(text_key, ignore_case=self.ignores_case(seed)))
         corpus_parts = divide(self.corpus, seed, lambda question: key(question.text))
         train = corpus_parts["train"]
-        self.find_tokenizer(
-            [*(each.question for each in train), *dict.fromkeys(each.text for each in train)], seed
-        )
+        unique = dict.fromkeys(each.text for each in train)
+        self.find_tokenizer([*(each.question for each in train), *unique])
         asked = [question for questions in corpus_parts.values() for question in questions]
         unique_texts = dict.fromkeys(question.text for question in asked)
         texts = {text: cut_text(self.tokenizer, text) for text in unique_texts}

@@ -65,7 +65,7 @@ class Classify(TextTask, ClassificationTask):
         self, parts: Mapping[str, Sequence[LabelledText]], seed: int
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the tokens (N, S) of each part; see `ClassificationTask.convert`."""
-        self.find_tokenizer((each.text for each in parts["train"]), seed)
+        self.find_tokenizer(each.text for each in parts["train"])
         tokens = {name: self._encode([each.text for each in part]) for name, part in parts.items()}
         settings: list[Any] = [self.text]
         lengths = [len(row) for row in chain.from_iterable(tokens.values())]
