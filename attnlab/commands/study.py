@@ -136,8 +136,6 @@ def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
     for cell in found.cells:
         if cell.result or not study.is_part:
             click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
-    for sentence in found.about_verdicts:
-        click.echo(sentence)
     click.echo(f"report: {folder / 'report.html'}")
     if failed:
         raise failed

@@ -7,9 +7,9 @@ in other settings, data, versions or machines.
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,8 +59,8 @@ class Options:
     by: tuple[str, ...] = ("attention",)
     within: tuple[str, ...] = ()  # config keys; each of their values gets a comparison of its own
     metric: str | None = None  # see `Quantity.path`; None for the metric that the task reports
-    # the reference group, as its values or `key=value,...`; None for the group without attention,
-    # or else the one with most seeds
+    # the first values of the reference group, separated by commas; None for the group without
+    # attention, or else the one with most seeds
     reference: str | None = None
     geometric: bool = False  # average logarithms: means are geometric and differences are ratios
     # whether to run slow tests over test items, such as the paired bootstrap of translations; None
@@ -236,9 +236,18 @@ def _compare_task(
     by = (*options.by, *splitting)
     groups = make_groups(usable, by)
     reference = _reference(groups, options.reference) if len(groups) > 1 else None
-    results, missing_tests = [_result(group, metric, options) for group in groups], list[str]()
+    judged, missing_tests = {}, list[str]()
     if reference is not None:
-        results, missing_tests = _compare_with(reference, results, metric, options)
+        others = [group for group in groups if group is not reference]
+        pairs = [group.pairs(reference) for group in others]
+        judge_all = judge if options.sequential else judge_once
+        verdicts = judge_all(pairs, metric.direction, options.geometric)
+        tests, missing_tests = item_tests(others, reference, metric, options.bootstrap)
+        judged = {
+            group.key: {**verdict._asdict(), "item_test": test}
+            for group, verdict, test in zip(others, verdicts, tests, strict=True)
+        }
+    results = [_result(group, metric, options, judged.get(group.key, {})) for group in groups]
     results.sort(key=lambda result: -metric.direction * result.interval.mean)
     notes, warnings = [], []
     if older := len(usable) - sum(len(group.rows) for group in groups):
@@ -286,25 +295,22 @@ def _reference(groups: list[Group], text: str | None) -> Group | None:
 
     The choice doesn't look at results: with the best group as the reference, tests would be biased.
     """
-    if text is not None:
-        candidates = [group for group in groups if _is_meant(group, text)]
-    else:
+    if text is None:
         candidates = [g for g in groups if (g.rows["attention.name"] == "none").all()] or groups
+    else:
+        words = _words(text)
+        candidates = [group for group in groups if _words(group.label)[: len(words)] == words]
     return max(candidates, key=lambda group: len(group.rows), default=None)
 
 
-def _is_meant(group: Group, text: str) -> bool:
-    """Whether a text has the first values of a group's key, or is `key=value,...`."""
-    words = [word.strip() for word in text.replace("/", ",").split(",")]
-    if all("=" in word for word in words):
-        run = group.rows["RUN"].iloc[0]
-        return all(run.setting(key) == value for key, _, value in (w.partition("=") for w in words))
-    key = [part.strip() for part in group.label.replace("/", ",").split(",")]
-    return words == key[: len(words)]
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.replace("/", ",").split(",")]
 
 
-def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
-    """Compute a group's results, without its difference to the reference."""
+def _result(
+    group: Group, metric: Quantity, options: Options, judged: Mapping[str, Any]
+) -> GroupResult:
+    """Compute a group's results; `judged` has its difference to the reference."""
     interval_of = sequential_interval if options.sequential else mean_interval
     values = group.rows["VALUE"]
     ends = sorted(values.tolist(), reverse=metric.direction > 0)
@@ -320,6 +326,7 @@ def _result(group: Group, metric: Quantity, options: Options) -> GroupResult:
         parameters=(min(sizes), max(sizes)) if sizes else None,
         # the median, because the first epoch includes compiling
         seconds_per_epoch=_mean([plain.median(s) if s else None for s in seconds]),
+        **judged,
     )
 
 
@@ -327,25 +334,3 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Average values; None if one is missing."""
     numbers = [value for value in values if value is not None]
     return plain.fmean(numbers) if numbers and len(numbers) == len(values) else None
-
-
-def _compare_with(
-    reference: Group, results: list[GroupResult], metric: Quantity, options: Options
-) -> tuple[list[GroupResult], list[str]]:
-    """Add the differences to the reference; also return notes on missing tests."""
-    others = [result.group for result in results if result.group is not reference]
-    pairs = [group.pairs(reference) for group in others]
-    judge_all = judge if options.sequential else judge_once
-    judged = judge_all(pairs, metric.direction, options.geometric)
-    tests, notes = item_tests(others, reference, metric, options.bootstrap)
-    by_key = {
-        group.key: (*judgement, test)
-        for group, judgement, test in zip(others, judged, tests, strict=True)
-    }
-    compared = []
-    for result in results:
-        difference, p, verdict, test = by_key.get(result.group.key, (None, None, "", None))
-        compared.append(
-            replace(result, difference=difference, p_corrected=p, verdict=verdict, item_test=test)
-        )
-    return compared, notes

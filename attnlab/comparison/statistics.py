@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     """The result of one of several comparisons."""
 
     difference: Difference  # its p is uncorrected
-    p: float | None  # corrected for the number of comparisons
+    p_corrected: float | None  # for the number of comparisons
     verdict: str  # `better`, `worse`, `no shared seed`, ...
 
 

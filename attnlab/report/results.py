@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from attnlab.comparison.comparison import Comparison
-from attnlab.comparison.curves import baseline_values, curve_title
-from attnlab.comparison.shown import group_curves, means_chart
+from attnlab.comparison.shown import baseline_values, curve_title, group_curves, means_chart
 from attnlab.comparison.tables import (
     differences_table,
     footnotes,

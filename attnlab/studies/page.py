@@ -87,10 +87,11 @@ def _format(cells: Sequence[Cell]) -> Write:
 
 
 def _notes(results: Results) -> list[str]:
-    """Say how many published numbers have no runs, and explain verdicts."""
-    left_out = len(results.missing) if results.study.is_part else 0
-    text = f"{left_out} of {len(results.cells)} published numbers have no runs here."
-    return [*([text] if left_out else []), *results.about_verdicts]
+    """Say how many published numbers have no runs."""
+    if not (results.study.is_part and results.missing):
+        return []
+    left_out = f"{len(results.missing)} of {len(results.cells)}"
+    return [f"{left_out} published numbers have no runs here."]
 
 
 def _commands(results: Results, runs: str | None) -> list[str]:

@@ -16,8 +16,8 @@ from attnlab.comparison.comparison import (
     Options,
     compare,
 )
-from attnlab.comparison.curves import baseline_values
 from attnlab.comparison.formats import numbers
+from attnlab.comparison.shown import baseline_values
 from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
@@ -48,17 +48,6 @@ class Results:
     options: Options  # how runs are compared
     main: Comparisons  # by the study's metric
     cells: Sequence[Cell]  # the published numbers in the study's order
-
-    @property
-    def about_verdicts(self) -> list[str]:
-        """Explain why few seeds are enough for some verdicts only."""
-        if not any(cell.verdict in (ONE_SEED, TOO_FEW) for cell in self.cells):
-            return []
-        return [
-            f"{TOO_FEW}: our interval contains the published number, but an interval over fewer "
-            f"than {ENOUGH_SEEDS} seeds is so wide that this proves little. A number outside the "
-            f"interval ({BETTER}, {WORSE}) is evidence with any number of seeds from 2 on."
-        ]
 
     @property
     def missing(self) -> list[Published]:

@@ -69,8 +69,6 @@ def test_runs_with_different_horizons_are_compared_separately(tmp_path):
     assert len(together.groups) == 4 and note not in together.notes
     within = compared(tmp_path, within=("task.horizon",)).tasks
     assert [each.name for each in within] == [near.name, far.name]
-    near, far = compared(tmp_path, reference="attention=bahdanau,task.horizon=24").tasks
-    assert (near.reference, far.reference.label) == (None, "bahdanau")
 
 
 def test_the_users_files_are_identified_by_content(tmp_path):

@@ -148,7 +148,7 @@ def test_comparisons_share_alpha():
     first, second, third = judge(pairs, 1)
     expected = sequential_interval(SEVEN + 1, 0.05 / 3)
     assert first.difference[:4] == tuple(map(pytest.approx, expected))
-    assert first.p == pytest.approx(3 * first.difference.p)
+    assert first.p_corrected == pytest.approx(3 * first.difference.p)
     assert (first.verdict, second.verdict) == ("better", "worse")
     assert third == ((0, None, None, None, None), None, "no shared seed")
 

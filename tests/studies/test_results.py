@@ -10,7 +10,7 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, only, write_run
 from scipy import stats
 
-from attnlab.comparison.curves import baseline_values
+from attnlab.comparison.shown import baseline_values
 from attnlab.comparison.statistics import Interval, mean_interval
 from attnlab.records.run_directory import list_runs
 from attnlab.studies.page import published_tables, study_page
