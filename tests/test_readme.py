@@ -1,18 +1,15 @@
 """The commands and the code of the README and of docs/ work."""
 
-import os
 import re
 import shlex
-import subprocess
 import sys
-from pathlib import Path
 
 import click
 import keras
 import numpy as np
 import pytest
 from command_line import ROOT
-from documents import PATHS, README, code, commands, everything
+from documents import PATHS, README, code, commands
 from hydra import compose, initialize_config_dir
 
 from attnlab.cli import main
@@ -20,8 +17,6 @@ from attnlab.commands import command, verbs
 from attnlab.config import composing as config
 from attnlab.config.options import option_class
 from attnlab.studies.study import read
-from attnlab.tasks.data.builtin import rows
-from attnlab.text.tokenizers import Tokenizer
 
 MECHANISM, FUNCTIONS = code("python")
 (LAYERS,) = code("python", "docs/guides/keras.md")
@@ -38,10 +33,6 @@ def test_links_lead_to_files_that_are_there():
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
-
-
-def test_guides_call_python_as_the_readme_does():
-    assert code("python", "docs/guides/python.md") == [FUNCTIONS]
 
 
 def test_the_study_of_the_guide_can_be_read(tmp_path, monkeypatch):
@@ -86,40 +77,11 @@ def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_saved_model_loads_elsewhere_once_the_layers_are_imported(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    exec(LAYERS, {})
-    code = """if True:
-        import keras
-        try:
-            keras.models.load_model("forecaster.keras")
-        except TypeError as error:
-            print(error)
-        import attnlab.attention
-        print(keras.models.load_model("forecaster.keras").output_shape)
-    """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    assert "Could not locate class 'BahdanauAttention'" in done.stdout
-    assert "make sure they are all imported" in done.stdout and "attnlab.attention" in done.stdout
-    assert done.stdout.endswith("(None, 1)\n")
-
-
-@pytest.mark.slow
 def test_the_functions_give_the_results_of_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     names: dict = {}
     exec(FUNCTIONS, names)
     assert len(names["attnlab"].runs()) == 10  # the sweep found the run of seed 1
-
-
-def test_every_word_that_is_to_be_translated_is_known():
-    known = [source for source, *_ in rows("builtin")["train"][:5000]]
-    tokenizer = Tokenizer.fit(known, kind="word", size=8000)
-    sentences = re.findall(r'^    attnlab translate .*"(.*?)"', everything(), flags=re.MULTILINE)
-    assert len({*sentences}) >= 3
-    assert not any(map(tokenizer.unknown, sentences))
 
 
 @pytest.fixture

@@ -94,10 +94,14 @@ def _groups(jobs: Sequence[Job], todo: Sequence[Job], workers: int = 1) -> list[
     alike: dict[tuple[int, str], list[Job]] = {}
     for job in jobs:
         alike.setdefault((most(job), job.config.program), []).append(job)
-    groups = []
-    for size in dict.fromkeys(size for size, _ in alike):
-        same = [job for (most_, _), members in alike.items() if most_ == size for job in members]
-        groups += [same[n : n + size] for n in range(0, len(same), size)]
+    by_size: dict[int, list[Job]] = {}
+    for (size, _), members in alike.items():
+        by_size.setdefault(size, []).extend(members)
+    groups = [
+        members[start : start + size]
+        for size, members in by_size.items()
+        for start in range(0, len(members), size)
+    ]
     left = {job.digest for job in todo}
     filtered = ([job for job in group if job.digest in left] for group in groups)
     return [group for group in filtered if group]

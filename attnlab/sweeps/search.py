@@ -13,7 +13,6 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,32 +191,38 @@ class Search:
                 return
             from optuna.visualization import matplotlib as plots
 
-            from attnlab.views.png.style import same_style
-
             (folder / "plots").mkdir(exist_ok=True)
-            draws: dict[str, Any] = {}
             for number, name in enumerate(self.metrics):
                 values: dict[str, Any] = {
                     "target": lambda trial, n=number: trial.values[n],
                     "target_name": name,
                 }
-                draws[f"history_{name}"] = partial(plots.plot_optimization_history, **values)
-                draws[f"importance_{name}"] = partial(plots.plot_param_importances, **values)
+                _draw(
+                    folder, f"history_{name}", plots.plot_optimization_history, self.study, values
+                )
+                _draw(
+                    folder, f"importance_{name}", plots.plot_param_importances, self.study, values
+                )
             if len(self.metrics) > 1:
-                front = partial(plots.plot_pareto_front, target_names=self.metrics)
-                draws["pareto_front"] = front
-            for name, draw in draws.items():
-                try:
-                    with same_style():  # which Optuna changes
-                        figure = draw(self.study).figure
-                except (ValueError, RuntimeError) as error:  # such as equal values of all trials
-                    log.info("%s is not drawn: %s", name, error)
-                    continue
-                with files.replacing(folder / "plots" / f"{name}.png") as temporary:
-                    figure.savefig(temporary, format="png", bbox_inches="tight")
+                names = {"target_names": self.metrics}
+                _draw(folder, "pareto_front", plots.plot_pareto_front, self.study, names)
 
     def _words(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{key}={_word(values[key], self.space[key])}" for key in self.space]
+
+
+def _draw(folder: Path, name: str, plot: Any, study: optuna.Study, options: Any) -> None:
+    """Draw a figure of Optuna into a sweep's folder, if its data allow that."""
+    from attnlab.views.png.style import same_style
+
+    try:
+        with same_style():  # which Optuna changes
+            figure = plot(study, **options).figure
+    except (ValueError, RuntimeError) as error:  # such as equal values of all trials
+        log.info("%s is not drawn: %s", name, error)
+        return
+    with files.replacing(folder / "plots" / f"{name}.png") as temporary:
+        figure.savefig(temporary, format="png", bbox_inches="tight")
 
 
 class Reporter:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.text import Text
 from attnlab.errors import RequestError
 from attnlab.records import files, logs
 from attnlab.records.logs import standard_error
-from attnlab.records.run_directory import ListedRun, RunDirectory
+from attnlab.records.run_directory import ListedRun
 from attnlab.runner.console import bars, number
 from attnlab.runner.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.grid import Job
@@ -36,7 +36,7 @@ class TableRow:
     state: str = NOT_RUN
     varying: Mapping[str, str] = field(default_factory=dict)  # its values of the varying keys
     label: str = ""  # the job in a few words
-    results: Mapping[str, Any] = field(default_factory=dict)  # if completed, by `read_results`
+    results: Mapping[str, Any] = field(default_factory=dict)  # of a completed run
     error: str | None = None  # why it failed or was pruned
     path: Path | None = None  # its run's folder
 
@@ -62,28 +62,21 @@ class TableRow:
 
 def row_of(job: Job, run: ListedRun | None) -> TableRow:
     """Return the row of a job, given its run; None: it has none."""
-    row: dict[str, Any] = {"varying": job.varying, "label": job.label}
+    row = TableRow(job.number, job.config.task.name, varying=job.varying, label=job.label)
     if run is None:
-        return TableRow(job.number, job.config.task.name, **row)
-    state, error = run.state, run.status.get("error")
+        return row
+    state, error, results = run.state, run.status.get("error"), {}
     if state == KILLED and run.status.get("pruned"):
         state = PRUNED
     for prefix in ("RunFailed: ", "RequestError: ", "pruned: "):
         error = str(error).removeprefix(prefix) if error else None
-    results = read_results(run.path) if state == COMPLETED else {}
-    row |= {"results": results, "error": error, "path": run.path}
-    return TableRow(job.number, job.config.task.name, state, **row)
-
-
-def read_results(folder: Path) -> dict[str, Any]:
-    """Read the results of a completed run; empty if metrics.json is damaged."""
-    try:
-        metrics = RunDirectory(folder).read_metrics()
-    except RequestError:
-        return {}
-    results = {name: metrics.get(name) for name in ("monitor", "metric", "seconds")}
-    test = metrics.get("test", {}).get(results["metric"])
-    return {**results, "best": metrics.get("best_value"), "test": test}
+    if state == COMPLETED:
+        with suppress(RequestError):  # metrics.json is damaged
+            metrics = run.run.read_metrics()
+            test = metrics.get("test", {}).get(metrics.get("metric"))
+            results = {name: metrics.get(name) for name in ("monitor", "metric", "seconds")}
+            results |= {"best": metrics.get("best_value"), "test": test}
+    return replace(row, state=state, error=error, results=results, path=run.path)
 
 
 def best_rows(rows: Sequence[TableRow]) -> list[TableRow]:
@@ -156,11 +149,10 @@ def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | Non
 def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
     ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
     short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
-    columns = {"best": "monitor", "test": "metric"}
-    names = [{row.results[n] for row in rows if row.results.get(n)} for n in columns.values()]
+    columns = {"best": "monitor", "test": "metric"}  # a value and what it measures
     titles = [
-        f"{title} {' or '.join(sorted(name))}".strip()
-        for title, name in zip(columns, names, strict=True)
+        f"{value} {' or '.join(sorted({str(r.results[name]) for r in rows if r.results}))}".strip()
+        for value, name in columns.items()
     ]
     words = [*short, "state"]
     table = plain_table(["#", *words, *titles, "seconds"], words)
