@@ -55,7 +55,7 @@ def draw_positions(path: Path) -> None:
     import numpy as np
 
     from attnlab.attention.functional import rotated
-    from attnlab.layers.position_biases import buckets, slopes
+    from attnlab.layers.positional_encoding import buckets, slopes
     from attnlab.views.png.figure import save
     from attnlab.views.records import BLUE, ORANGE, Curve, Curves, figure
 

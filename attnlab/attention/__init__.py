@@ -12,7 +12,7 @@ from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.delta import DeltaAttention
 from attnlab.attention.differential import DifferentialAttention
 from attnlab.attention.forgetting import ForgettingAttention
-from attnlab.attention.functional import causal_mask, padding_mask
+from attnlab.attention.functional import causal_mask, padding_mask, require_equal_widths
 from attnlab.attention.gated_delta import GatedDeltaAttention
 from attnlab.attention.linear import LinearAttention
 from attnlab.attention.luong_global import LuongGlobalAttention
@@ -20,26 +20,4 @@ from attnlab.attention.luong_local import LuongLocalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention
-from attnlab.attention.requirements import require_equal_widths
 from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
-
-__all__ = [
-    "Attention",
-    "AttentionOutput",
-    "BahdanauAttention",
-    "DeltaAttention",
-    "DifferentialAttention",
-    "ForgettingAttention",
-    "GatedDeltaAttention",
-    "LinearAttention",
-    "LuongGlobalAttention",
-    "LuongLocalAttention",
-    "MultiHeadAttention",
-    "NoAttention",
-    "PoolingAttention",
-    "ProjectedMemory",
-    "ScaledDotProductAttention",
-    "causal_mask",
-    "padding_mask",
-    "require_equal_widths",
-]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
-from attnlab.attention.functional import additive_score
+from attnlab.attention.functional import Tensor, additive_score
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -31,11 +31,11 @@ class BahdanauAttention(Attention):
 
     placement: ClassVar[str] = "before_step"
 
-    def __init__(self, *, units: int | None = None, **kwargs):
+    def __init__(self, *, units: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.units = units
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create W (Q, U), U (M, U) and v (U,)."""
         units = self.units or query_shape[-1]
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], units))
@@ -43,14 +43,14 @@ class BahdanauAttention(Attention):
         self.score_vector = self.add_kernel("score_vector", (units,))
         self.add_short_convolutions(query=units, keys=units, values=memory_shape[-1])
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys `U h` (B, S, U) and the memory itself as values."""
         return ProjectedMemory(ops.matmul(memory, self.as_compute(self.memory_kernel)), memory)
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         """Return `W s`, (B, T, U)."""
         return ops.matmul(query, self.as_compute(self.query_kernel))
 
-    def score(self, query, keys):
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Return `v' tanh(W s + U h)`, (B, T, S)."""
         return additive_score(query, keys, self.as_compute(self.score_vector))

@@ -1,45 +1,72 @@
-"""The protocol of every attention mechanism: scores -> mask -> weights -> context.
-
-Letters of shapes, here and in the whole package: B batch, T query steps, S memory steps, H heads;
-Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a hidden layer.
-"""
+"""The protocol of every attention mechanism: scores -> mask -> weights -> context."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import keras
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.functional import causal_convolution, causal_mask, rotated
-from attnlab.attention.keras_internals import keras_mask, without_call_info
-from attnlab.attention.normalizers import NORMALIZERS
-from attnlab.attention.requirements import require_choice, require_mask, require_result
-from attnlab.attention.stepwise import AttentionOutput, ProjectedMemory, Stepwise
+from attnlab.attention.functional import (
+    NORMALIZERS,
+    Tensor,
+    causal_convolution,
+    causal_mask,
+    dtype_of,
+    rotated,
+)
+from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
-
-# Arguments of Keras's own attention layers.
-_OF_KERAS = {"return_attention_scores", "value", "key", "use_causal_mask"}
-
 
 # From the number of queries, of memory steps and the first query's position: what is added to the
 # scores, (1, H, T, S).
-PositionBias = Callable[[Any, Any, Any], Any]
+PositionBias = Callable[[Any, Any, Any], Tensor]
 
 
-class Attention(Stepwise, keras.layers.Layer):
+class AttentionOutput(NamedTuple):
+    """What every mechanism returns."""
+
+    context: Tensor  # (B, T, V), the weighted sum of the values
+    weights: Tensor  # (B, H, T, S), before dropout; H = 1 except for mechanisms with several heads
+
+
+class ProjectedMemory(NamedTuple):
+    """A memory prepared for scoring, once per sequence.
+
+    For every mechanism axis 0 is the batch and axis -2 the memory steps, so that a decoder can
+    reorder beams and append steps. With several heads axis 1 has the heads.
+    """
+
+    keys: Tensor  # (B, S, K), scored with the queries
+    values: Tensor  # (B, S, V), summed to the context
+
+
+class GrowingCache(NamedTuple):
+    """Keys and values of the steps so far, where shapes may change between steps."""
+
+    keys: Tensor
+    values: Tensor
+
+
+class ConvolvedCache(NamedTuple):
+    """The cache of a mechanism with a short convolution of width N."""
+
+    last: Tensor  # (B, N - 1, M), the newest vectors, for the next convolutions; zeros at the start
+    cache: Any  # what the mechanism has without the convolution
+
+
+class Attention(keras.layers.Layer):
     """Base of the mechanisms: a query looks at a memory and takes a weighted sum of it.
 
     A mechanism is a subclass that creates its weights in `build`, prepares a memory in
     `project_memory`, a query in `project_query`, and scores in `score` (or in `align`, if the
     weights are more than normalised scores). What follows a projection, such as a norm, is in
-    `activate`. This class does the rest: short convolutions, positions, masks, the normalizer in
-    float32, dropout of the weights, the context, caches, the configuration.
+    `activate`. This class does the rest.
 
     Args:
-        normalizer: what turns scores into weights, a name in `normalizers.NORMALIZERS`.
+        normalizer: what turns scores into weights, a name in `functional.NORMALIZERS`.
         rope: whether queries and keys are turned by their positions (`functional.rotated`).
         short_convolution: width N of a causal convolution of queries, keys and values after their
             projections (`functional.causal_convolution`); 0: none. Query and memory are then one
@@ -67,9 +94,8 @@ class Attention(Stepwise, keras.layers.Layer):
 
     Raises:
         ValueError: a mask is not boolean or cannot be broadcast to (B, T, S).
-        RequestError: `dropout` is out of range; an unknown normalizer; `rope` without dot products;
-            a short convolution or a position bias where it has no meaning; it is called as Keras's
-            own attention layers are.
+        RequestError: `rope` without dot products; a short convolution or a position bias where it
+            has no meaning.
     """
 
     has_context: ClassVar[bool] = True  # if not, forecasters and classifiers read only the state
@@ -83,6 +109,7 @@ class Attention(Stepwise, keras.layers.Layer):
     heads: int = 1  # weights of a query for a memory step
     depth: int = 0  # number of its layer in a stack, which sets it before it builds
     window: int | None = None  # memory steps near a query that it sees; None: all
+    fixed_length: int | None = None  # the only memory length that the weights fit; None: any
     # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
@@ -94,39 +121,26 @@ class Attention(Stepwise, keras.layers.Layer):
         short_convolution: int = 0,
         dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if not 0 <= dropout < 1:
-            raise RequestError(f"dropout must be at least 0 and below 1, got {dropout!r}")
         if rope and not self.rotary:
             raise RequestError(
-                f"{type(self).__name__} can't have rotary positions: they turn the queries and "
-                "keys of a dot product"
+                f"model.positions=rope: {type(self).__name__} can't have rotary positions: they "
+                "turn the queries and keys of a dot product. Choose other positions, such as "
+                "sinusoidal, or another attention."
             )
-        if short_convolution < 0 or short_convolution == 1:
+        if short_convolution == 1 or short_convolution and not self.has_queries:
             raise RequestError(
-                f"short_convolution must be 0 or at least 2, got {short_convolution!r}"
+                f"model.short_convolution={short_convolution}: expected 0, or 2 and more with a "
+                f"mechanism that has queries, keys and values; got {type(self).__name__}."
             )
-        if short_convolution and not self.has_queries:
-            raise RequestError(
-                f"{type(self).__name__} can't have a short convolution: it needs queries, keys and "
-                "values"
-            )
-        self.normalizer = require_choice("normalizer", normalizer, tuple(NORMALIZERS))
-        self.rope = bool(rope)
+        self.normalizer, self.rope, self.seed = normalizer, rope, seed
         self.short_convolution = short_convolution
         self._taps: dict[str, Any] = {}  # of `add_short_convolutions`
-        self.dropout = float(dropout)
-        self.seed = seed
+        self.dropout = dropout
         self.supports_masking = True
-        self._memory_width: int | None = None  # of the last projected memory
         self._weight_dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
-
-    @property
-    def fixed_length(self) -> int | None:
-        """The only memory length that the weights fit; None: any length."""
-        return None
 
     @property
     def weights_are(self) -> Literal["shares", "positive", "signed"]:
@@ -148,7 +162,7 @@ class Attention(Stepwise, keras.layers.Layer):
         """Return V, the width of the context, for a query of width Q and a memory of width M."""
         return memory_width
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create all weights for queries (B, T, Q) and a raw memory (B, S, M)."""
         widths = {"query": query_shape[-1], "keys": memory_shape[-1], "values": memory_shape[-1]}
         self.add_short_convolutions(**widths)
@@ -169,32 +183,19 @@ class Attention(Stepwise, keras.layers.Layer):
                 initializer=keras.initializers.RandomUniform(-limit, limit),
             )
 
-    def project(self, memory, start_index=0) -> ProjectedMemory:
+    def project(self, memory: Tensor, start_index: Any = 0) -> ProjectedMemory:
         """Return keys and values of a memory (B, S, M), computed once for all queries.
 
-        `start_index` is the absolute position of its first step, for `rope` and convolutions.
-
-        Raises:
-            ValueError: the layer is not built yet.
+        `start_index` is the absolute position of its first step, for `rope` and convolutions. The
+        layer must be built.
         """
-        if not self.built:
-            raise ValueError(
-                f"{type(self).__name__} has no weights yet: call build(query_shape, memory_shape) "
-                "before project(memory)"
-            )
-        self._memory_width = memory.shape[-1]
         projected = self.project_memory(self.as_compute(memory))
-        if not isinstance(projected, ProjectedMemory):
-            raise RequestError(
-                f"{type(self).__name__}.project_memory must return ProjectedMemory(keys, values), "
-                f"got a {type(projected).__name__}"
-            )
         return ProjectedMemory(
             self._prepared("keys", projected.keys, start_index),
             self._prepared("values", projected.values, start_index),
         )
 
-    def prepare_query(self, query, start_index=0):
+    def prepare_query(self, query: Tensor, start_index: Any = 0) -> Tensor:
         """Return what of a query (B, T, Q) meets the prepared keys of `project`."""
         return self._prepared("query", self.project_query(query), start_index)
 
@@ -216,59 +217,62 @@ class Attention(Stepwise, keras.layers.Layer):
             tensor = rotated(tensor, start_index)
         return tensor if extra is None else ops.concatenate([tensor, extra], axis=-1)
 
-    def activate(self, name: str, tensor):
+    def activate(self, name: str, tensor: Tensor) -> Tensor:
         """Return the projection `name` (query, keys, values) after its convolution, for norms."""
         return tensor
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys and values of a memory in the compute dtype, here the memory itself."""
         return ProjectedMemory(memory, memory)
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         """Return what of a query (B, T, Q) meets the keys, here the query itself."""
         return query
 
-    def score(self, query, keys):
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Score each prepared key for each prepared query: (B, T, S), or (B, H, T, S)."""
         raise NotImplementedError(f"{type(self).__name__} must define score() or align()")
 
-    def normalize(self, scores, mask):
+    def normalize(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Turn scores (B, H, T, S) into weights, in float32 or wider; masked weights are 0."""
         return NORMALIZERS[self.normalizer](scores, mask)
 
-    def align(self, query, keys, mask, start_index, bias):
-        """Return each query's weights over the memory, (B, H, T, S) in float32 or wider.
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
+        """Return the weights (B, H, T, S) of queries (B, T, Q) over keys of `project`.
 
-        Args:
-            query: (B, T, Q).
-            keys: as returned by `project`.
-            mask: None, or bool, broadcastable to (B, H, T, S).
-            start_index: absolute position of the first query.
-            bias: None, or what is added to the scores, (1, H, T, S).
+        They are in float32 or wider. `mask` is None or broadcastable to (B, H, T, S), `bias` None
+        or what is added to the scores, (1, H, T, S).
         """
-        sizes = (query.shape[0], query.shape[1], keys.shape[-2])
         scores = self.score(self.prepare_query(query, start_index), keys)
-        if len(getattr(scores, "shape", ())) == 4:
-            sizes = (sizes[0], self.heads, *sizes[1:])
-            self._checked("score", scores, "(B, H, T, S)", sizes)
-        else:
-            scores = ops.expand_dims(self._checked("score", scores, "(B, T, S)", sizes), 1)
+        if len(scores.shape) == 3:
+            scores = ops.expand_dims(scores, 1)
         if bias is not None:
             scores = scores + ops.cast(bias, scores.dtype)
         return self.normalize(scores, mask)
 
-    def reach(self, query_length, memory_length, start_index, causal):
+    def reach(
+        self, query_length: Any, memory_length: Any, start_index: Any, causal: bool
+    ) -> Tensor | None:
         """Return which positions a query can see by their distance: (1, T, S) bool; None: all.
 
         A query can always see its own position.
         """
         return causal_mask(query_length, memory_length, start_index) if causal else None
 
-    def read(self, weights, values, query):
+    def read(self, weights: Tensor, values: Tensor, query: Tensor) -> Tensor:
         """Sum the values by their weights: (B, 1, T, S) and (B, S, V) to (B, T, V)."""
         return ops.matmul(ops.squeeze(weights, 1), values)
 
-    def direct_context(self, query, memory, memory_mask, causal, start_index):
+    def direct_context(
+        self,
+        query: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor,
+        causal: bool,
+        start_index: Any,
+    ) -> Tensor | None:
         """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
 
         `call` uses it only if `memory_mask` and `causal` are the only masks, and without dropout. A
@@ -277,33 +281,20 @@ class Attention(Stepwise, keras.layers.Layer):
         """
         return None
 
-    def __call__(self, query, *arguments, **settings):
-        """Call the layer; refuses the arguments of Keras's own attention layers."""
-        if isinstance(query, list | tuple) or _OF_KERAS & settings.keys():
-            raise RequestError(
-                f"{type(self).__name__}: expected `context, weights = layer(query, memory)`, got a "
-                "call as of Keras's own: [query, value] are two arguments, the weights are always "
-                "returned, and a mask of the value is memory_mask."
-            )
-        try:
-            return super().__call__(query, *arguments, **settings)
-        except RequestError as error:
-            raise without_call_info(error) from None
-
     def call(
         self,
-        query,
-        memory,
+        query: Tensor,
+        memory: Tensor | ProjectedMemory,
         *,
-        mask=None,
-        memory_mask=None,
-        causal=False,
+        mask: Tensor = None,
+        memory_mask: Tensor = None,
+        causal: bool = False,
         position_bias: PositionBias | None = None,
-        start_index=0,
-        training=None,
+        start_index: Any = 0,
+        training: bool | None = None,
     ) -> AttentionOutput:
         """Attend; see the class for arguments, shapes and errors."""
-        is_own = causal or memory is query
+        is_self_attention = causal or memory is query
         if isinstance(memory, ProjectedMemory):
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
@@ -314,48 +305,122 @@ class Attention(Stepwise, keras.layers.Layer):
             )
         if position_bias is not None and not self.takes_bias:
             raise RequestError(f"{type(self).__name__} has no scores for a position bias")
-        batch, steps, memory_steps = query.shape[0], query.shape[1], memory.values.shape[-2]
-        context, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
+        direct, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
         if mask is None and position_bias is None and not (self.dropout and training):
-            context = self.direct_context(query, memory, memory_mask, causal, start_index)
-        direct = context is not None
-        mask = _per_head(require_mask(mask, query, memory.values), memory_mask)
+            direct = self.direct_context(query, memory, memory_mask, causal, start_index)
+        shape = (query.shape[0], query.shape[1], memory.values.shape[-2])
+        mask = _per_head(mask, memory_mask, shape)
         may_see_nothing = mask is not None
         reach = self.reach(*lengths, causal)
         if reach is not None:
             reach = reach[:, None]
             mask = reach if mask is None else ops.logical_and(mask, reach)
         bias = None if position_bias is None else position_bias(*lengths)
-        weights = self.align(query, memory.keys, mask, start_index, bias)
-        sizes = (batch, self.heads, steps, memory_steps)
-        weights = self.as_compute(self._checked("align", weights, "(B, H, T, S)", sizes))
+        weights = self.as_compute(self.align(query, memory.keys, mask, start_index, bias))
+        full, actual = (shape[0], self.heads, *shape[1:]), tuple(weights.shape)
+        if len(actual) != 4 or any(a != b for a, b in zip(actual, full, strict=True) if a and b):
+            raise RequestError(
+                f"{type(self).__name__}: weights must be (B, H, T, S) = {full}, got {actual}: see "
+                "its score() or align()"
+            )
         if self.recorder is not None:
-            self.recorder(weights, mask, is_own)
-        if not direct:
-            kept = self._weight_dropout(weights, training=training) if self.dropout else weights
-            context = self.read(kept, memory.values, query)
-        width = self._memory_width and self.context_width(query.shape[-1], self._memory_width)
-        self._checked("read", context, "(B, T, context_width)", (batch, steps, width))
-        if direct:
-            context = _where_seeing(memory_mask, causal, start_index, context)
-        elif may_see_nothing:
+            self.recorder(weights, mask, is_self_attention)
+        if direct is not None:
+            context = _where_seeing(memory_mask, causal, start_index, direct)
+            return AttentionOutput(context, weights)
+        dropped = self._weight_dropout(weights, training=training) if self.dropout else weights
+        context = self.read(dropped, memory.values, query)
+        if may_see_nothing:
             context = _where_attending(mask, context)
         return AttentionOutput(context, weights)
 
-    def _checked(self, method, result, letters, sizes):
-        return require_result(f"{type(self).__name__}.{method}", result, letters, sizes)
+    # --- decoding: a sequence looks at its own past, step by step ------------------------------
+    #
+    # By default the cache is the projected memory of the steps so far. A mechanism whose past is a
+    # state of constant size overrides `new_cache` and `continued`.
 
-    def compute_mask(self, query, previous_mask=None):
+    def empty_cache(self, batch: Any, length: int | None, width: int) -> Any:
+        """Return what `attend_to_past` starts from, for vectors of a width.
+
+        `length` is that of the whole sequence; None: not known, and shapes may change.
+        """
+        cache = self.new_cache(batch, length, width)
+        if not self.short_convolution:
+            return cache
+        last = ops.zeros((batch, self.short_convolution - 1, width), self.compute_dtype)
+        return ConvolvedCache(last, cache)
+
+    def attend_to_past(
+        self, vectors: Tensor, cache: Any, *, start_index: Any, **settings: Any
+    ) -> tuple[AttentionOutput, Any]:
+        """Attend from the next vectors of a sequence to all of it so far.
+
+        Args:
+            vectors: (B, T, M), at positions start_index to start_index + T - 1.
+            cache: what `empty_cache` or the call before returned.
+            start_index: int or scalar int tensor.
+            **settings: `position_bias` and `training`, as for `call`.
+
+        Returns:
+            Context and weights as of one causal call over the whole sequence, and the next cache.
+        """
+        if not self.short_convolution:
+            return self.continued(vectors, cache, 0, start_index=start_index, **settings)
+        seen = self.short_convolution - 1
+        vectors = ops.concatenate([cache.last, self.as_compute(vectors)], axis=1)
+        attended, new = self.continued(
+            vectors, cache.cache, seen, start_index=start_index - seen, **settings
+        )
+        attended = AttentionOutput(attended.context[:, seen:], attended.weights[:, :, seen:])
+        return attended, ConvolvedCache(vectors[:, -seen:], new)
+
+    def new_cache(self, batch: Any, length: int | None, width: int) -> Any:
+        """Return `empty_cache` without a short convolution."""
+        if length is not None:
+            return self.project(ops.zeros((batch, length, width)))
+        # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
+        return GrowingCache(*self.project(ops.zeros((batch, 0 * batch, width))))
+
+    def continued(
+        self, vectors: Tensor, cache: Any, seen: int, *, start_index: Any, **settings: Any
+    ) -> tuple[AttentionOutput, Any]:
+        """Return attention and cache of `attend_to_past`, for a cache of `new_cache`.
+
+        Vectors are (B, seen + T, M), from position start_index on. The first `seen` are in the
+        cache already: only the short convolutions of the others need them, and their results are
+        not used. They are zero where their position is below 0.
+        """
+        new = [part[..., seen:, :] for part in self.project(vectors, start_index)]
+        pairs = zip(cache, new, strict=True)
+        if isinstance(cache, GrowingCache):
+            cache = GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
+        else:
+            first = start_index + seen
+            cache = ProjectedMemory(*(_overwritten(old, part, first) for old, part in pairs))
+        # A single step sees all of a cache that ends with it, unless there is a window.
+        sees_all = vectors.shape[1] == 1 and isinstance(cache, GrowingCache) and not self.window
+        causal = self.causal_only or not sees_all
+        memory = ProjectedMemory(*cache)
+        return self(vectors, memory, causal=causal, start_index=start_index, **settings), cache
+
+    def compute_mask(self, query: Tensor, previous_mask: Tensor = None) -> Tensor:
         """Return the query's Keras mask for the context; the weights have none."""
         return keras_mask(query)
 
-    def add_kernel(self, name, shape):
+    def add_kernel(self, name: str, shape: tuple) -> Tensor:
         """Create a weight with Glorot's uniform initial values, Keras's default for kernels."""
         return self.add_weight(name=name, shape=shape, initializer="glorot_uniform")
 
-    def as_compute(self, tensor):
+    def as_compute(self, tensor: Tensor) -> Tensor:
         """Cast a tensor or a weight to the layer's compute dtype, inside or outside of `call`."""
         return ops.cast(tensor, self.compute_dtype)
+
+
+def _overwritten(old, new, start_index):
+    """Return `old` (B, ..., L, K) with `new` (B, ..., T, K) from start_index on in axis -2."""
+    start = [0] * len(old.shape)
+    start[-2] = start_index
+    return ops.slice_update(old, start, new)
 
 
 def _where_attending(mask, context):
@@ -381,8 +446,17 @@ def _where_seeing(memory_mask, causal, start_index, context):
     return ops.where(seeing[..., None], context, ops.zeros((), context.dtype))
 
 
-def _per_head(mask, memory_mask):
+def _per_head(mask, memory_mask, shape):
     """Combine optional masks (B, T, S) and (B, S), with an axis for the heads."""
+    if mask is not None:
+        pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
+        fits = all(size in (1, None, wanted) or wanted is None for size, wanted in pairs)
+        if dtype_of(mask) != "bool" or len(mask.shape) > 3 or not fits:
+            raise ValueError(
+                f"mask must be bool (True = attend) and broadcastable to (B, T, S) = {shape}, got "
+                f"{dtype_of(mask)} of shape {tuple(mask.shape)}; functional.padding_mask makes one "
+                "of a (B, S) mask"
+            )
     if memory_mask is not None:
         memory_mask = ops.expand_dims(memory_mask, 1)
         mask = memory_mask if mask is None else ops.logical_and(mask, memory_mask)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.delta_rule import delta_contexts, delta_weights
-from attnlab.attention.functional import rms_normalized, widen
+from attnlab.attention.functional import Tensor, rms_normalized, widen
 from attnlab.attention.state import State, StateAttention, only
 
 
@@ -34,7 +34,7 @@ class DeltaAttention(StateAttention):
     extra_columns: ClassVar[int] = 1
 
     @property
-    def weights_are(self):
+    def weights_are(self) -> str:
         """Signed: a step may take back what an earlier one put in."""
         return "signed"
 
@@ -43,7 +43,7 @@ class DeltaAttention(StateAttention):
         """K and V of the memory matrix."""
         return self.key_width, self.head_size
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create the projections, those of the strengths, and the norm's scale."""
         super().build(query_shape, memory_shape)
         self.strength_kernel = self.add_kernel("strength_kernel", (memory_shape[-1], self.heads))
@@ -51,13 +51,13 @@ class DeltaAttention(StateAttention):
             name="norm_scale", shape=(self.head_size,), initializer="ones"
         )
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys with the strengths as last column (B, H, S, K + 1), and values."""
         keys, values = super().project_memory(memory)
         strength = ops.sigmoid(self.split(memory, self.strength_kernel))
         return ProjectedMemory(ops.concatenate([keys, strength], axis=-1), values)
 
-    def activate(self, name, tensor):
+    def activate(self, name: str, tensor: Tensor) -> Tensor:
         """Return queries and keys after SiLU with a length of 1, in float32 or wider."""
         if name == "values":
             return tensor
@@ -66,18 +66,24 @@ class DeltaAttention(StateAttention):
         tensor = half + half * ops.tanh(half)
         return tensor * ops.rsqrt(ops.sum(ops.square(tensor), axis=-1, keepdims=True) + 1e-6)
 
-    def unpacked(self, keys):
+    def unpacked(self, keys: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return keys (B, H, S, K), their strengths and log decays (B, H, S), None for none."""
         keys = widen(keys)
         return keys[..., : self.key_width], keys[..., self.key_width], None
 
-    def weigh(self, queries, keys, mask, start_index):
+    def weigh(self, queries: Tensor, keys: Tensor, mask: Tensor, start_index: Any) -> Tensor:
         """Return `(Q K') (I + strictlower(diag(b) K K'))^-1 diag(b)`."""
         if mask is not None:  # a step that no query may see has no strength
             keys = only(keys, ops.any(mask, axis=-2))
         return delta_weights(queries, *self.unpacked(keys), mask, start_index)
 
-    def through(self, queries, memory, memory_mask=None, state=None):
+    def through(
+        self,
+        queries: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor = None,
+        state: Any = None,
+    ) -> tuple[Tensor, State]:
         """Return contexts (B, H, T, V) and the next memory matrix."""
         keys = only(memory.keys, None if memory_mask is None else memory_mask[:, None])
         keys, *gates = self.unpacked(keys)
@@ -85,6 +91,6 @@ class DeltaAttention(StateAttention):
         contexts, sums = delta_contexts(queries, keys, widen(memory.values), *gates, start)
         return contexts, State(sums)
 
-    def join(self, contexts):
+    def join(self, contexts: Tensor) -> Tensor:
         """Normalise each head's context, join and project them."""
         return super().join(rms_normalized(contexts, self.norm_scale, 1e-5))

@@ -1,4 +1,4 @@
-"""The delta rule as pure functions: weights of a whole sequence, and chunks with a state.
+"""The delta rule as pure functions: step by step, weights of a whole sequence, and chunks.
 
 At each step the memory M decays, a key's old value is taken out, and a new one is put in:
 `M_t = e^(g_t) (I - b_t k_t k_t') M_(t-1) + b_t k_t v_t'`, read as `c_t = M_t' q_t`. b is the
@@ -15,36 +15,72 @@ Sources: Yang et al. 2024 (arXiv 2406.06484), section 3; with a decay Yang et al
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention.functional import causal_mask
+from attnlab.attention.functional import Tensor, causal_mask
 from attnlab.attention.state import chunk_size, in_chunks, joined
 
 
-def delta_weights(queries, keys, strength, log_decay, mask, start_index=0):
+def delta_steps(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    strength: np.ndarray,
+    log_decay: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `delta_contexts` does, as the recurrence is printed: its specification."""
+    state = np.zeros((*keys.shape[:2], keys.shape[-1], values.shape[-1]))
+    contexts = np.zeros_like(values)
+    for t in range(keys.shape[2]):
+        k, b = keys[:, :, t, :, None], strength[:, :, t, None, None]
+        if log_decay is not None:
+            state = np.exp(log_decay[:, :, t, None, None]) * state
+        state = state + b * k * (values[:, :, t, None] - np.sum(k * state, axis=2, keepdims=True))
+        contexts[:, :, t] = np.sum(queries[:, :, t, :, None] * state, axis=2)
+    return contexts, state
+
+
+def delta_weights(
+    queries: Tensor,
+    keys: Tensor,
+    strength: Tensor,
+    log_decay: Tensor | None,
+    mask: Tensor,
+    start_index: Any = 0,
+) -> Tensor:
     """Return the weights (B, H, T, S), of any sign.
 
     `mask` is None or bool, broadcastable to (B, H, T, S); `start_index` is the position of the
     first query.
     """
     between = None
-    read = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
+    products = ops.matmul(queries, ops.swapaxes(keys, -1, -2))
     if log_decay is not None:
         sums = ops.cumsum(log_decay, axis=-1)
         steps = start_index + ops.arange(ops.shape(queries)[-2])
         steps = ops.minimum(steps, ops.shape(keys)[-2] - 1)
         since = ops.take(sums, steps, axis=-1)[..., None] - sums[..., None, :]
-        read = read * ops.exp(ops.minimum(since, 0.0))
+        products = products * ops.exp(ops.minimum(since, 0.0))
         between = sums[..., None] - sums[..., None, :]
     if mask is not None:
-        read = ops.where(mask, read, ops.zeros((), read.dtype))
+        products = ops.where(mask, products, ops.zeros((), products.dtype))
     upper = ops.swapaxes(_overlap(keys, strength, between), -1, -2)
-    found = ops.solve_triangular(upper, ops.swapaxes(read, -1, -2), lower=False)
-    return ops.swapaxes(found, -1, -2) * strength[..., None, :]
+    solved = ops.solve_triangular(upper, ops.swapaxes(products, -1, -2), lower=False)
+    return ops.swapaxes(solved, -1, -2) * strength[..., None, :]
 
 
-def delta_contexts(queries, keys, values, strength, log_decay, state=None):
+def delta_contexts(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    strength: Tensor,
+    log_decay: Tensor | None,
+    state: Tensor = None,
+) -> tuple[Tensor, Tensor]:
     """Return contexts (B, H, T, V), and the memory M (B, H, K, V) after the last step.
 
     Chunks are independent except for the memory M: `M_next = F M + N`, with F and N of the chunk.
@@ -52,31 +88,31 @@ def delta_contexts(queries, keys, values, strength, log_decay, state=None):
     steps, size = ops.shape(queries)[2], chunk_size(queries)
     strength = in_chunks(strength[..., None], size)
     queries, keys, values = (in_chunks(each, size) for each in (queries, keys, values))
-    between, kept, written, then = None, keys, keys, queries
+    between, k_decayed, k_to_end, q_decayed = None, keys, keys, queries
     identity = ops.eye(keys.shape[-1], dtype=keys.dtype)
     if log_decay is not None:
         sums = ops.cumsum(in_chunks(log_decay[..., None], size), axis=-2)
         total, decay = sums[..., -1:, :], ops.exp(sums)
         between = sums - ops.swapaxes(sums, -1, -2)
-        kept, written, then = keys * decay, keys * ops.exp(total - sums), queries * decay
+        k_decayed, q_decayed = keys * decay, queries * decay
+        k_to_end = keys * ops.exp(total - sums)
         identity = identity * ops.exp(total)
-    put_in = ops.concatenate([strength * values, strength * kept], axis=-1)
-    solved = ops.solve_triangular(_overlap(keys, strength[..., 0], between), put_in, lower=True)
+    beta_v_k = ops.concatenate([strength * values, strength * k_decayed], axis=-1)
+    solved = ops.solve_triangular(_overlap(keys, strength[..., 0], between), beta_v_k, lower=True)
     new, old = solved[..., : values.shape[-1]], solved[..., values.shape[-1] :]
-    written = ops.swapaxes(written, -1, -2)
-    factors, added = identity - ops.matmul(written, old), ops.matmul(written, new)
+    k_to_end = ops.swapaxes(k_to_end, -1, -2)
+    factors, added = identity - ops.matmul(k_to_end, old), ops.matmul(k_to_end, new)
     starts, state = _memories(factors, added, state)
-    read = _lower(ops.matmul(queries, ops.swapaxes(keys, -1, -2)), between, diagonal=True)
-    found = ops.matmul(then - ops.matmul(read, old), starts) + ops.matmul(read, new)
-    return joined(found, steps), state
+    inside = _lower(ops.matmul(queries, ops.swapaxes(keys, -1, -2)), between, diagonal=True)
+    contexts = ops.matmul(q_decayed - ops.matmul(inside, old), starts) + ops.matmul(inside, new)
+    return joined(contexts, steps), state
 
 
 def _overlap(keys, strength, between):
     """Return `I + A`, (..., S, S)."""
     products = ops.matmul(strength[..., None] * keys, ops.swapaxes(keys, -1, -2))
-    return _lower(products, between, diagonal=False) + ops.eye(
-        ops.shape(keys)[-2], dtype=keys.dtype
-    )
+    identity = ops.eye(ops.shape(keys)[-2], dtype=keys.dtype)
+    return _lower(products, between, diagonal=False) + identity
 
 
 def _lower(products, between, diagonal):

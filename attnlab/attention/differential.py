@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 from keras import ops
 
-from attnlab.attention.functional import rms_normalized, scaled_dot_score, widen
+from attnlab.attention.functional import Tensor, rms_normalized, scaled_dot_score, widen
 from attnlab.attention.heads import HeadsAttention
 from attnlab.errors import RequestError
 
@@ -37,7 +37,7 @@ class DifferentialAttention(HeadsAttention):
     rotary: ClassVar[bool] = True
     maps: ClassVar[int] = 2
 
-    def __init__(self, *, depth: int = 0, **kwargs):
+    def __init__(self, *, depth: int = 0, **kwargs: Any):
         super().__init__(**kwargs)
         self.depth = depth
 
@@ -53,19 +53,19 @@ class DifferentialAttention(HeadsAttention):
         """Return d, the width of a map's queries and keys."""
         return self.head_size_of(units) // 2
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create the projections, the four vectors of l and the norm's scale."""
         super().build(query_shape, memory_shape)
         for name in ("query_1", "key_1", "query_2", "key_2"):
-            given = {"shape": (self.key_width,), "name": f"lambda_{name}"}
-            normal = keras.initializers.RandomNormal(0.0, 0.1)
-            setattr(self, given["name"], self.add_weight(initializer=normal, **given))
+            shape, normal = (self.key_width,), keras.initializers.RandomNormal(0.0, 0.1)
+            weight = self.add_weight(name=f"lambda_{name}", shape=shape, initializer=normal)
+            setattr(self, f"lambda_{name}", weight)
         self.norm_scale = self.add_weight(
             name="norm_scale", shape=(self.head_size,), initializer="ones"
         )
 
     @property
-    def weights_are(self):
+    def weights_are(self) -> str:
         """Signed: the second map may be larger than the first."""
         return "signed"
 
@@ -75,7 +75,7 @@ class DifferentialAttention(HeadsAttention):
         return 0.8 - 0.6 * float(np.exp(-0.3 * self.depth))
 
     @property
-    def share(self):
+    def share(self) -> Tensor:
         """l, by which the second map counts, in float32 or wider."""
         first, second = (
             ops.exp(ops.sum(widen(ops.multiply(query, key))))
@@ -86,7 +86,9 @@ class DifferentialAttention(HeadsAttention):
         )
         return first - second + self.start
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return the difference of each head's two maps, (B, H, T, S)."""
         query = self.prepare_query(query, start_index)
         scores = scaled_dot_score(query, keys)
@@ -96,7 +98,7 @@ class DifferentialAttention(HeadsAttention):
         maps = self.normalize(scores, mask)
         return maps[:, ::2] - ops.cast(self.share, maps.dtype) * maps[:, 1::2]
 
-    def join(self, contexts):
+    def join(self, contexts: Tensor) -> Tensor:
         """Normalise each head's context, join and project them."""
         contexts = (1 - self.start) * rms_normalized(contexts, self.norm_scale, 1e-5)
         return super().join(self.as_compute(contexts))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import ProjectedMemory
-from attnlab.attention.functional import scaled_dot_score, widen
+from attnlab.attention.functional import Tensor, scaled_dot_score, widen
 from attnlab.attention.heads import HeadsAttention
 from attnlab.attention.state import only
 
@@ -29,25 +29,27 @@ class ForgettingAttention(HeadsAttention):
     rotary: ClassVar[bool] = True
     extra_columns: ClassVar[int] = 1
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create the projections and the gates' weights."""
         super().build(query_shape, memory_shape)
         self.gate_kernel = self.add_kernel("gate_kernel", (memory_shape[-1], self.heads))
         five = keras.initializers.Constant(5.0)
         self.gate_bias = self.add_weight(name="gate_bias", shape=(self.heads,), initializer=five)
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys with the gates' logarithms as last column (B, H, S, K + 1), and values."""
         keys, values = super().project_memory(memory)
         gates = widen(self.split(memory, self.gate_kernel, self.gate_bias))
         forgotten = self.as_compute(ops.log_sigmoid(gates))
         return ProjectedMemory(ops.concatenate([keys, forgotten], axis=-1), values)
 
-    def score(self, query, keys):
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Return the dot products; `align` adds the gates."""
         return scaled_dot_score(query, keys[..., :-1])
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return each head's weights (B, H, T, S)."""
         # A step that no query may see forgets nothing.
         seen = keys if mask is None else only(keys, ops.any(mask, axis=-2))

@@ -1,11 +1,16 @@
-"""Attention as pure functions of tensors: scores, masks, the masked softmax, Luong's windows.
+"""Attention as pure functions of tensors: scores, masks, weights, positions.
 
 The layers of this package add weights to these functions and nothing else. Every function works
-on eager, graph and symbolic (functional-model) tensors and inside `jit_compile=True`. Letters of
-shapes are those of `attnlab.attention.base`.
+on eager, graph and symbolic (functional-model) tensors and inside `jit_compile=True`.
+
+Letters of shapes, here and in the whole package: B batch, T query steps, S memory steps, H heads;
+Q, M, K, V the widths of queries, raw memory, keys and values; U the units of a hidden layer.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,22 +18,39 @@ from keras import ops
 
 from attnlab.errors import RequestError
 
+Tensor = Any  # eager, graph or symbolic
 NARROW_DTYPES = ("float16", "bfloat16")
 FLOAT16_MAX = 65504.0
 LOWEST = -1e30  # a masked score: far below any real one, and finite in float32 and float64
 
 
-def widen(x):
+def require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return a setting; raise `RequestError` if it isn't one of the choices."""
+    if value not in choices:
+        raise RequestError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def require_equal_widths(kind: str, query_shape: tuple, memory_shape: tuple) -> None:
+    """Raise `RequestError` unless Q = M; `kind` is the setting that needs it, for the message."""
+    if query_shape[-1] != memory_shape[-1]:
+        raise RequestError(
+            f"{kind} needs a query and a memory of equal width, got {query_shape[-1]} and "
+            f"{memory_shape[-1]}; choose a mechanism or score with a learned projection"
+        )
+
+
+def widen(x: Tensor) -> Tensor:
     """Cast float16 and bfloat16 tensors to float32; wider ones don't change."""
     return ops.cast(x, "float32") if dtype_of(x) in NARROW_DTYPES else x
 
 
-def dtype_of(x) -> str:
-    """Return the name of the dtype of an eager, graph or symbolic tensor."""
+def dtype_of(x: Tensor) -> str:
+    """Return the name of the dtype of a tensor."""
     return getattr(x.dtype, "name", x.dtype)
 
 
-def rms_normalized(vectors, scale=None, epsilon=1e-6):
+def rms_normalized(vectors: Tensor, scale: Tensor = None, epsilon: float = 1e-6) -> Tensor:
     """Return `x / sqrt(mean(x^2) + epsilon) * scale` of vectors (..., K), in float32 or wider.
 
     Source: Zhang and Sennrich 2019 (arXiv 1910.07467), Eq. 4, with an epsilon.
@@ -42,12 +64,12 @@ def rms_normalized(vectors, scale=None, epsilon=1e-6):
 # --- masks -------------------------------------------------------------------------------------
 
 
-def padding_mask(mask):
+def padding_mask(mask: Tensor) -> Tensor:
     """Turn a padding mask (B, S) into an attention mask (B, 1, S); True for real memory steps."""
     return ops.expand_dims(mask, 1)
 
 
-def causal_mask(query_length, memory_length, start_index=0):
+def causal_mask(query_length: Any, memory_length: Any, start_index: Any = 0) -> Tensor:
     """Let a query see the memory up to its own position: (1, T, S), True if s <= start_index + t.
 
     The lengths T and S and the first query's position are ints or scalar int tensors.
@@ -57,22 +79,11 @@ def causal_mask(query_length, memory_length, start_index=0):
     return ops.expand_dims(columns, 0)[None] <= ops.expand_dims(rows, 1)[None]
 
 
-def source_length(mask, memory_length):
-    """Count the memory up to its last attended position: the true source length, float32.
-
-    (1, 1, 1) without a mask; else (..., 1), one for each row of a mask that has two axes at least.
-    """
-    if mask is None:
-        return ops.reshape(ops.cast(memory_length, "float32"), (1, 1, 1))
-    ends = ops.arange(1, memory_length + 1, dtype="float32")
-    return ops.max(ops.where(mask, ends, 0.0), axis=-1, keepdims=True)
-
-
 # --- scores: query x keys -> (B, T, S) ---------------------------------------------------------
 
 
-def dot_score(query, keys):
-    """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot): (B, T, S).
+def dot_score(query: Tensor, keys: Tensor) -> Tensor:
+    """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot).
 
     The product isn't scaled, so it is computed in float32: in float16 a sum of a few hundred
     moderate terms exceeds 65504.
@@ -80,8 +91,8 @@ def dot_score(query, keys):
     return ops.matmul(widen(query), ops.swapaxes(widen(keys), -1, -2))
 
 
-def scaled_dot_score(query, keys, head_size=None):
-    """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1): (..., T, S) in the query's dtype.
+def scaled_dot_score(query: Tensor, keys: Tensor, head_size: int | None = None) -> Tensor:
+    """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1) in the query's dtype.
 
     The query is divided before the product, which keeps float16 in range. `head_size` is d_k, if
     it differs from the width of the keys, as in the seed book's narrow heads.
@@ -91,32 +102,101 @@ def scaled_dot_score(query, keys, head_size=None):
     return ops.matmul(query, ops.swapaxes(keys, -1, -2))
 
 
-def additive_score(query, keys, vector):
-    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2): (B, T, S) in the query's dtype.
+def additive_score(query: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
+    """Score by `v' tanh(q + k)` (Bahdanau et al. 2015, A.1.2) in the query's dtype.
 
     Query (B, T, U) and keys (B, S, U) are projected; `vector` is v (U,).
     """
     return ops.matmul(ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(keys, 1)), vector)
 
 
-# --- weights -----------------------------------------------------------------------------------
+# --- weights: the setting `attention.normalizer` -----------------------------------------------
+#
+# Each function takes scores (..., S) and None or a mask that can be broadcast to their shape, True
+# = attend. It returns weights of that shape in float32 or wider. Masked weights are exactly 0, and
+# a row without an admitted position has zero weights and zero gradients. Masked scores influence
+# neither result nor gradient, if they are finite.
+
+_OUTSIDE = -4.0  # below the largest score by more than sparse weights reach: 1, or 2 for entmax
 
 
-def masked_softmax(scores, mask=None):
-    """Return the softmax over the last axis in float32 or wider, where the mask is True.
+def masked_softmax(scores: Tensor, mask: Tensor = None) -> Tensor:
+    """Return the softmax over the last axis, where the mask is True."""
+    return _admitted(_softmax(_masked(scores, mask)), mask)
 
-    A row without such a position gives exact zeros, not NaN or uniform weights, and a zero
-    gradient. Masked scores influence neither result nor gradient, if they are finite.
+
+def sink_softmax(scores: Tensor, mask: Tensor = None, sink: Any = 0.0) -> Tensor:
+    """Return `exp(s) / (exp(a) + sum exp(s))`: a softmax with one more outcome, the sink.
+
+    The weights of a row add up to less than 1; what is missing went to the sink. Source: the sinks
+    of GPT-OSS, whose `a` is learned for each head. Miller (2023, "Attention is off by one") has
+    a = 0, which is `softmax_one`. `sink` is a, a number or a tensor broadcastable to (..., 1).
+    """
+    scores = _masked(scores, mask)
+    sink = ops.cast(sink, dtype_of(scores))
+    highest = ops.maximum(ops.max(scores, axis=-1, keepdims=True), sink)
+    highest = ops.stop_gradient(highest)
+    weights = ops.exp(scores - highest)
+    return weights / (ops.exp(sink - highest) + ops.sum(weights, axis=-1, keepdims=True))
+
+
+def sparsemax(scores: Tensor, mask: Tensor = None) -> Tensor:
+    """Return the distribution nearest to the scores, `max(s - tau, 0)`, most of it exactly 0.
+
+    tau makes a row add up to 1: with scores sorted downwards and K the last k for which
+    `1 + k s_k > s_1 + ... + s_k`, it is `(s_1 + ... + s_K - 1) / K`. Source: Martins and Astudillo
+    2016 (arXiv 1602.02068), algorithm 1.
+    """
+    shifted, ordered, ranks = _sorted(_masked(scores, mask))
+    inside = 1 + ranks * ordered > ops.cumsum(ordered, axis=-1)
+    support, size = _support(shifted, ordered, inside)
+    tau = (ops.sum(shifted * support, axis=-1, keepdims=True) - 1) / size
+    return _admitted(ops.relu(shifted - tau), mask)
+
+
+def entmax15(scores: Tensor, mask: Tensor = None) -> Tensor:
+    """Return `max(s / 2 - tau, 0)^2`, between softmax and sparsemax: 1.5-entmax.
+
+    tau makes a row add up to 1: with z = s / 2 sorted downwards, M and Q the means of the first k
+    and of their squares, it is `tau_k = M - sqrt((1 - k (Q - M^2)) / k)` for the last k with
+    `tau_k <= z_k`. Source: Peters, Niculae and Martins 2019 (arXiv 1905.05702), algorithm 2.
+    """
+    shifted, ordered, ranks = _sorted(_masked(scores, mask) / 2)
+    means = ops.cumsum(ordered, axis=-1) / ranks
+    spread = ops.cumsum(ops.square(ordered), axis=-1) - ranks * ops.square(means)
+    inside = means - ops.sqrt(ops.relu(1 - spread) / ranks) <= ordered
+    support, size = _support(shifted, ordered, inside)
+    mean = ops.sum(shifted * support, axis=-1, keepdims=True) / size
+    spread = ops.sum(ops.square(shifted - mean) * support, axis=-1, keepdims=True)
+    tau = mean - ops.sqrt((1 - spread) / size)
+    return _admitted(ops.square(ops.relu(shifted - tau)), mask)
+
+
+def sigmoid(scores: Tensor, mask: Tensor = None) -> Tensor:
+    """Return `sigmoid(s - log n)`: each position for itself, so that a row adds up to anything.
+
+    n is the number of positions that a row admits. Source: Ramapuram et al. 2024 (arXiv
+    2409.04431), section 3. Difference: the paper's n is fixed, the length of the training
+    sequences. Here lengths may differ, and a query that is decoded step by step gets the weights
+    that it gets together with the others.
     """
     scores = widen_scores(scores)
-    if mask is None:
-        return _softmax(scores)
-    lowest = ops.cast(LOWEST, dtype_of(scores))
-    weights = _softmax(ops.where(mask, scores, lowest))
-    return ops.where(mask, weights, ops.zeros_like(weights))
+    every = ops.ones((ops.shape(scores)[-1],), "bool")
+    mask = every if mask is None else ops.logical_and(mask, every)
+    count = ops.sum(ops.cast(mask, dtype_of(scores)), axis=-1, keepdims=True)
+    return _admitted(ops.sigmoid(scores - ops.log(ops.maximum(count, 1))), mask)
 
 
-def widen_scores(scores):
+NORMALIZERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "softmax": masked_softmax,
+    "sparsemax": sparsemax,
+    "entmax15": entmax15,
+    "sigmoid": sigmoid,
+    "softmax_one": sink_softmax,
+}
+
+
+def widen_scores(scores: Tensor) -> Tensor:
     """Return scores in float32 or wider and finite: in float16 a product may have overflowed."""
     if dtype_of(scores) == "float16":
         return ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
@@ -128,10 +208,39 @@ def _softmax(scores):
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
 
 
+def _masked(scores, mask):
+    """Return scores in float32 or wider, very low ones where masked."""
+    scores = widen_scores(scores)
+    return scores if mask is None else ops.where(mask, scores, ops.cast(LOWEST, dtype_of(scores)))
+
+
+def _admitted(weights, mask):
+    """Return weights with exact zeros where masked."""
+    return weights if mask is None else ops.where(mask, weights, ops.zeros_like(weights))
+
+
+def _sorted(scores):
+    """Return scores below their row's largest, the same sorted downwards, and 1, 2, ..., S.
+
+    The shift changes no weight, so no gradient goes through it, and none through the order.
+    """
+    shifted = scores - ops.stop_gradient(ops.max(scores, axis=-1, keepdims=True))
+    shifted = ops.maximum(shifted, _OUTSIDE)  # squares of masked scores would be infinite
+    ordered = -ops.sort(-ops.stop_gradient(shifted), axis=-1)
+    return shifted, ordered, ops.arange(1, ops.shape(scores)[-1] + 1, dtype=dtype_of(scores))
+
+
+def _support(shifted, ordered, inside):
+    """Return 1 for each score that gets weight, else 0, and their number in each row."""
+    least = ops.min(ops.where(inside, ordered, ops.zeros_like(ordered)), axis=-1, keepdims=True)
+    support = ops.cast(ops.stop_gradient(shifted) >= least, dtype_of(shifted))
+    return support, ops.sum(support, axis=-1, keepdims=True)
+
+
 # --- short convolutions ------------------------------------------------------------------------
 
 
-def causal_convolution(vectors, taps, start_index=0):
+def causal_convolution(vectors: Tensor, taps: Tensor, start_index: Any = 0) -> Tensor:
     """Mix each vector with the N - 1 before it, column by column: `y_p = sum_j w_j x_(p-N+1+j)`.
 
     Vectors (..., S, K) get taps w (N, K), those of heads (..., H, S, K) taps (N, H, K). Vectors at
@@ -179,7 +288,7 @@ def _mixed(parts, taps):
 # --- rotary positions --------------------------------------------------------------------------
 
 
-def rotated(vectors, start_index=0, base=10000.0):
+def rotated(vectors: Tensor, start_index: Any = 0, base: float = 10000.0) -> Tensor:
     """Turn each pair of numbers by an angle that grows with the position (Su et al. 2021).
 
     Pair i of a vector at position p is turned by `p base^(-2 i / K)`:
@@ -205,21 +314,3 @@ def rotated(vectors, start_index=0, base=10000.0):
     cosine, sine = ops.cast(cosine, first.dtype), ops.cast(sine, first.dtype)
     turned = [first * cosine - second * sine, first * sine + second * cosine]
     return ops.cast(ops.concatenate(turned, axis=-1), dtype_of(vectors))
-
-
-# --- Luong's local attention -------------------------------------------------------------------
-
-
-def window_distance(centers, memory_length):
-    """Return j - p_t (..., T, S), the distance of memory positions from centres p_t (..., T, 1)."""
-    return ops.arange(memory_length, dtype=dtype_of(centers)) - centers
-
-
-def window_mask(distance, window):
-    """Return whether positions are in [p_t - D, p_t + D] (Luong et al. 2015, section 3.2)."""
-    return ops.abs(distance) <= window
-
-
-def gaussian_window(distance, sigma):
-    """Return factors `exp(-(j - p_t)^2 / (2 sigma^2))` (Luong et al. 2015, Eq. 10)."""
-    return ops.exp(ops.square(distance) * (-0.5 / sigma**2))

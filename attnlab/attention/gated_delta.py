@@ -10,7 +10,7 @@ from keras import ops
 
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.delta import DeltaAttention
-from attnlab.attention.functional import widen
+from attnlab.attention.functional import Tensor, widen
 
 LEAST, MOST = 0.001, 0.1  # of softplus(c) at the start
 
@@ -31,7 +31,7 @@ class GatedDeltaAttention(DeltaAttention):
 
     extra_columns: ClassVar[int] = 2
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create the projections, strengths, norm and decay."""
         super().build(query_shape, memory_shape)
         self.decay_kernel = self.add_kernel("decay_kernel", (memory_shape[-1], self.heads))
@@ -39,7 +39,7 @@ class GatedDeltaAttention(DeltaAttention):
         self.decay_rate = self.add_weight(name="decay_rate", shape=shape, initializer=_log_rates)
         self.decay_bias = self.add_weight(name="decay_bias", shape=shape, initializer=_biases)
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys with strengths and log decays (B, H, S, K + 2), and values."""
         keys, values = super().project_memory(memory)
         gates = widen(self.split(memory, self.decay_kernel))
@@ -50,8 +50,8 @@ class GatedDeltaAttention(DeltaAttention):
         decay = -ops.exp(rates) * ops.softplus(gates + biases)
         return ProjectedMemory(ops.concatenate([keys, decay], axis=-1), values)
 
-    def unpacked(self, keys):
-        """Return keys (B, H, S, K), their strengths and log decays (B, H, S)."""
+    def unpacked(self, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return keys, their strengths and log decays (B, H, S)."""
         *others, _ = super().unpacked(keys)
         return *others, widen(keys[..., -1])
 

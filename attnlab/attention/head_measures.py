@@ -1,18 +1,17 @@
-"""What each head of a model looks at: measures of its weights on given inputs.
-
-Letters of shapes are those of `attnlab.attention.base`.
-"""
+"""What each head of a model looks at: measures of its weights on given inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
 from attnlab.attention.base import Attention
+from attnlab.attention.functional import Tensor
 from attnlab.attention.keras_internals import all_layers
 
 MEASURES = ("entropy", "share", "distance", "first", "previous", "duplicate", "induction")
@@ -27,57 +26,45 @@ class Looked(NamedTuple):
     are_shares: bool  # whether the weights are shares; if not, entropy is undefined
 
 
-def attention_layers(model: keras.Model) -> list[Attention]:
-    """Return the attention layers of a model, in the order in which it has them."""
-    return [each for each in all_layers(model) if isinstance(each, Attention)]
-
-
 @contextmanager
 def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
     """Record where each attention layer of a model looks while the model is called eagerly.
 
-    Yields a mapping that is filled at the end: name of the layer -> `Looked`. A decoder that calls
-    its layer once per step gives all steps. Layers without a context (`attention=none`) are left
-    out.
+    Yields a mapping that is filled at the end: name of the layer -> `Looked`. A layer is named by
+    the layer that has it, such as `decoder_1 cross_attention`. A decoder that calls its layer once
+    per step gives all steps. Layers without a context (`attention=none`) are left out.
     """
-    layers = [each for each in attention_layers(model) if each.has_context]
-    found: dict[str, Looked] = {}
-    steps: dict[str, list[Looked]] = {}
-    names = _names(model, layers)
-
-    def recorder(name: str, layer: Attention):
-        def record(weights, mask, is_own) -> None:
-            weights = np.asarray(keras.ops.cast(weights, "float32"))
-            shape = (len(weights), 1, *weights.shape[2:])
-            admitted = np.broadcast_to(True if mask is None else np.asarray(mask), shape)
-            shares = layer.weights_are == "shares"
-            steps.setdefault(name, []).append(Looked(weights, admitted, is_own, shares))
-
-        return record
-
-    for name, layer in zip(names, layers, strict=True):
-        layer.recorder = recorder(name, layer)
-    try:
-        yield found
-    finally:
-        for layer in layers:
-            layer.recorder = None
-    for name, calls in steps.items():
-        weights = np.concatenate([call.weights for call in calls], axis=2)
-        admitted = np.concatenate([call.admitted for call in calls], axis=2)
-        is_own = len(calls) == 1 and calls[0].is_own
-        found[name] = Looked(weights, admitted, is_own, calls[0].are_shares)
-
-
-def _names(model: keras.Model, layers: list[Attention]) -> list[str]:
-    """Name each attention layer by the layer that has it, such as `decoder_1 cross_attention`."""
-    owners: dict[int, str] = {}
+    names: dict[int, str] = {}
     for owner in all_layers(model):
         for key, value in vars(owner).items():
             if isinstance(value, Attention):
                 parts = ("" if owner is model else owner.name, "" if key == "attention" else key)
-                owners.setdefault(id(value), " ".join(filter(None, parts)) or key)
-    return [owners.get(id(layer), layer.name) for layer in layers]
+                names.setdefault(id(value), " ".join(filter(None, parts)) or key)
+    mechanisms = [each for each in all_layers(model) if isinstance(each, Attention)]
+    layers = {names.get(id(each), each.name): each for each in mechanisms if each.has_context}
+    calls: dict[str, list[Looked]] = {name: [] for name in layers}
+    looked: dict[str, Looked] = {}
+
+    def record(name: str, weights: Tensor, mask: Tensor, is_own: bool) -> None:
+        weights = np.asarray(keras.ops.cast(weights, "float32"))
+        shape = (len(weights), 1, *weights.shape[2:])
+        admitted = np.broadcast_to(True if mask is None else np.asarray(mask), shape)
+        shares = layers[name].weights_are == "shares"
+        calls[name].append(Looked(weights, admitted, is_own, shares))
+
+    for name, layer in layers.items():
+        layer.recorder = partial(record, name)
+    try:
+        yield looked
+    finally:
+        for layer in layers.values():
+            layer.recorder = None
+    for name, steps in calls.items():
+        if steps:
+            weights = np.concatenate([step.weights for step in steps], axis=2)
+            admitted = np.concatenate([step.admitted for step in steps], axis=2)
+            is_own = len(steps) == 1 and steps[0].is_own
+            looked[name] = Looked(weights, admitted, is_own, steps[0].are_shares)
 
 
 def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -113,33 +100,29 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
         tokens = None
     if tokens is not None:
         attends = attends & (tokens >= 0)[:, None]
-    nothing = np.full(heads, np.nan)
-    found = dict.fromkeys(MEASURES, nothing)
+    measures = dict.fromkeys(MEASURES, np.full(heads, np.nan))
     if looked.are_shares:
         rest = np.clip(1 - weights.sum(-1), 0, 1)
         entropy = -(_log_product(weights).sum(-1) + _log_product(np.where(rest > 1e-6, rest, 0)))
         most = np.log(np.broadcast_to(admitted.sum(-1), attends.shape).clip(1))
-        found["entropy"] = _mean(entropy, attends)
-        found["share"] = _mean(entropy / np.where(most > 0, most, 1), attends & (most > 0))
+        measures["entropy"] = _mean(entropy, attends)
+        measures["share"] = _mean(entropy / np.where(most > 0, most, 1), attends & (most > 0))
     if not looked.is_own or queries != memory:
-        return found
+        return measures
     steps = np.arange(queries)
     later = attends & (steps > 0)
-    found["distance"] = _mean((weights * np.abs(steps[:, None] - steps)).sum(-1), attends)
-    found["first"] = _mean(weights[..., 0], later)
-    before = np.zeros_like(weights[..., 0])
-    before[..., 1:] = np.diagonal(weights, -1, -2, -1)
-    found["previous"] = _mean(before, later)
+    measures["distance"] = _mean((weights * np.abs(steps[:, None] - steps)).sum(-1), attends)
+    measures["first"] = _mean(weights[..., 0], later)
+    previous = np.pad(np.diagonal(weights, -1, -2, -1), ((0, 0), (0, 0), (1, 0)))
+    measures["previous"] = _mean(previous, later)
     if tokens is None:
-        return found
-    same = (tokens[:, :, None] == tokens[:, None]) & (steps[:, None] > steps)
-    same = same[:, None]
-    after = np.zeros_like(same)
-    after[..., 1:] = same[..., :-1]
+        return measures
+    same = ((tokens[:, :, None] == tokens[:, None]) & (steps[:, None] > steps))[:, None]
+    after = np.roll(same, 1, axis=-1)  # the last column is False
     repeated = later & same.any(-1)
-    found["duplicate"] = _mean((weights * same).sum(-1), repeated)
-    found["induction"] = _mean((weights * after).sum(-1), repeated)
-    return found
+    measures["duplicate"] = _mean((weights * same).sum(-1), repeated)
+    measures["induction"] = _mean((weights * after).sum(-1), repeated)
+    return measures
 
 
 def _log_product(values: np.ndarray) -> np.ndarray:
@@ -149,9 +132,8 @@ def _log_product(values: np.ndarray) -> np.ndarray:
 
 def _mean(values: np.ndarray, where: np.ndarray) -> np.ndarray:
     """Return means (H,) of values (B, H, T): over the queries in `where`, then over the batch."""
+    values = np.where(where, values, 0.0)
     counts = where.sum(-1)
-    rows = np.where(where, values, 0.0).sum(-1) / np.where(counts > 0, counts, 1)
-    known = counts > 0
-    total = known.sum(0)
-    mean = np.where(known, rows, 0.0).sum(0) / np.where(total > 0, total, 1)
-    return np.where(total > 0, mean, np.nan)
+    rows = values.sum(-1) / np.where(counts > 0, counts, 1)
+    total = (counts > 0).sum(0)
+    return np.where(total > 0, rows.sum(0) / np.where(total > 0, total, 1), np.nan)

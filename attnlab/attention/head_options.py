@@ -1,7 +1,4 @@
-"""The options of multi-head attention as pure functions: groups, windows, caps, the best scores.
-
-Letters of shapes are those of `attnlab.attention.base`; G is the number of key heads.
-"""
+"""The options of multi-head attention as pure functions; G is the number of key heads."""
 
 from __future__ import annotations
 
@@ -9,19 +6,19 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from attnlab.attention.functional import LOWEST, dtype_of, rms_normalized, widen_scores
+from attnlab.attention.functional import LOWEST, Tensor, dtype_of, widen_scores
 
 
 class Blocks(NamedTuple):
     """A sequence in blocks of W steps, each with the W steps before it; N blocks in B rows."""
 
-    queries: Any  # (B N, H, W, K)
-    keys: Any  # (B N, G, 2 W, K)
-    values: Any  # (B N, G, 2 W, V)
-    mask: Any  # (B N, 1, W, 2 W) bool, True = attend
+    queries: Tensor  # (B N, H, W, K)
+    keys: Tensor  # (B N, G, 2 W, K)
+    values: Tensor  # (B N, G, 2 W, V)
+    mask: Tensor  # (B N, 1, W, 2 W) bool, True = attend
 
 
-def by_group(tensor, groups: int):
+def by_group(tensor: Tensor, groups: int) -> Tensor:
     """Put heads that share keys into one row of steps: (B, H, T, K) to (B, G, T H / G, K).
 
     Head h belongs to group floor(h G / H).
@@ -30,29 +27,19 @@ def by_group(tensor, groups: int):
     return ops.reshape(tensor, (batch, groups, heads // groups * steps, width))
 
 
-def by_head(tensor, heads: int):
+def by_head(tensor: Tensor, heads: int) -> Tensor:
     """Undo `by_group`: (B, G, T H / G, S) to (B, H, T, S)."""
     batch, groups, rows, width = ops.shape(tensor)
     return ops.reshape(tensor, (batch, heads, rows // (heads // groups), width))
 
 
-def unit_rms(vectors, scale, epsilon: float = 1e-6):
-    """Return `scale x / sqrt(mean(x^2) + epsilon)` over the last axis, computed in float32."""
-    return ops.cast(rms_normalized(vectors, epsilon=epsilon), dtype_of(vectors)) * scale
-
-
-def capped(scores, cap: float):
-    """Return `cap tanh(scores / cap)`, between -cap and cap, in float32 or wider."""
-    return cap * ops.tanh(widen_scores(scores) / cap)
-
-
-def mixed(scores, mixing):
+def mixed(scores: Tensor, mixing: Tensor) -> Tensor:
     """Return `sum_g mixing_gh scores_g` for each head h: (B, H, T, S), in float32 or wider."""
     scores = widen_scores(scores)
     return ops.einsum("bgts,gh->bhts", scores, ops.cast(mixing, dtype_of(scores)))
 
 
-def best(scores, mask, number: int):
+def best(scores: Tensor, mask: Tensor, number: int) -> Tensor:
     """Return a mask (B, H, T, S) of the admitted scores among a row's `number` largest, and ties.
 
     Rows with fewer admitted scores keep all.
@@ -69,7 +56,9 @@ def best(scores, mask, number: int):
 # --- sliding windows ---------------------------------------------------------------------------
 
 
-def sliding_mask(query_length, memory_length, start_index, window: int, causal: bool):
+def sliding_mask(
+    query_length: Any, memory_length: Any, start_index: Any, window: int, causal: bool
+) -> Tensor:
     """Let a query at position p see the memory within a window: (1, T, S) bool.
 
     Causal: the last `window` positions, p's own among them, `0 <= p - s < window`; else
@@ -82,7 +71,9 @@ def sliding_mask(query_length, memory_length, start_index, window: int, causal: 
     return (ops.abs(distance) <= window)[None]
 
 
-def in_blocks(queries, keys, values, memory_mask, window: int) -> Blocks:
+def in_blocks(
+    queries: Tensor, keys: Tensor, values: Tensor, memory_mask: Tensor, window: int
+) -> Blocks:
     """Split a causal sequence of T steps into blocks of W, whose windows need two blocks of keys.
 
     Queries have H heads, keys and values G; `memory_mask` is (B, T), True = attend.
@@ -102,7 +93,7 @@ def in_blocks(queries, keys, values, memory_mask, window: int) -> Blocks:
     )
 
 
-def out_of_blocks(blocks, batch, steps: int):
+def out_of_blocks(blocks: Tensor, batch: Any, steps: int) -> Tensor:
     """Put blocks (B N, H, W, V) together again: (B, H, T, V)."""
     _, heads, window, width = ops.shape(blocks)
     blocks = ops.reshape(blocks, (batch, -1, heads, window, width))

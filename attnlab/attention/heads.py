@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from typing import Any, ClassVar
 
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
+from attnlab.attention.functional import Tensor
 from attnlab.errors import RequestError
 
 
@@ -21,17 +23,21 @@ class HeadsAttention(Attention):
         units: width of all heads together and of the context; None takes the width of the query.
 
     Raises:
-        RequestError: `heads` doesn't divide `units`.
+        RequestError: `heads` doesn't divide `units`, or `kv_heads` doesn't divide `heads`.
     """
 
     maps: ClassVar[int] = 1  # queries and keys of a head
+    biases: bool = False
+    kv_heads: int | None = None  # heads of keys and values; None: as many as heads
 
-    def __init__(self, *, heads: int = 4, units: int | None = None, **kwargs):
+    def __init__(self, *, heads: int = 4, units: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.heads = heads
-        self.units = units
-        if units is not None:
-            self.head_size_of(units)
+        self.heads, self.units = heads, units
+
+    @property
+    def key_heads(self) -> int:
+        """G, the number of heads of keys and values."""
+        return self.kv_heads or self.heads
 
     def head_size_of(self, units: int) -> int:
         """Return the width of a head's values; raise `RequestError` if it isn't a whole number."""
@@ -47,38 +53,49 @@ class HeadsAttention(Attention):
         """Return the units, by default the width of the query."""
         return self.units or query_width
 
-    def build(self, query_shape, memory_shape):
-        """Create the four projections."""
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
+        """Create the four projections, with biases if there are any."""
         units = self.units or query_shape[-1]
+        if self.heads % self.key_heads:
+            raise RequestError(f"kv_heads = {self.kv_heads} must divide heads = {self.heads}")
         self.head_size, self.key_width = self.head_size_of(units), self.key_width_of(units)
-        inner = self.heads * self.maps * self.key_width
-        self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], inner))
-        self.key_kernel = self.add_kernel("key_kernel", (memory_shape[-1], inner))
-        self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
-        self.output_kernel = self.add_kernel("output_kernel", (units, units))
-        keys, values = (self.heads * self.maps, self.key_width), (self.heads, self.head_size)
-        self.add_short_convolutions(query=keys, keys=keys, values=values)
+        query = self.heads * self.maps, self.key_width
+        keys = self.key_heads * self.maps, self.key_width
+        values = self.key_heads, self.head_size
+        for name, width, projected in (
+            ("query", query_shape[-1], math.prod(query)),
+            ("key", memory_shape[-1], math.prod(keys)),
+            ("value", memory_shape[-1], math.prod(values)),
+            ("output", self.heads * self.head_size, units),
+        ):
+            setattr(self, f"{name}_kernel", self.add_kernel(f"{name}_kernel", (width, projected)))
+            bias = {"name": f"{name}_bias", "shape": (projected,), "initializer": "zeros"}
+            setattr(self, f"{name}_bias", self.add_weight(**bias) if self.biases else None)
+        self.add_short_convolutions(query=query, keys=keys, values=values)
 
-    def project_memory(self, memory) -> ProjectedMemory:
-        """Return keys (B, H, S, K) and values (B, H, S, V)."""
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
+        """Return keys (B, G, S, K) and values (B, G, S, V)."""
+        heads = self.key_heads
         return ProjectedMemory(
-            self.split(memory, self.key_kernel, heads=self.heads * self.maps),
-            self.split(memory, self.value_kernel),
+            self.split(memory, self.key_kernel, self.key_bias, heads * self.maps),
+            self.split(memory, self.value_kernel, self.value_bias, heads),
         )
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         """Return each head's query, (B, H, T, K)."""
-        return self.split(query, self.query_kernel, heads=self.heads * self.maps)
+        return self.split(query, self.query_kernel, self.query_bias, self.heads * self.maps)
 
-    def read(self, weights, values, query):
+    def read(self, weights: Tensor, values: Tensor, query: Tensor) -> Tensor:
         """Sum each head's values, join the heads and project them: (B, T, units)."""
         return self.join(ops.matmul(weights, values))
 
-    def join(self, contexts):
+    def join(self, contexts: Tensor) -> Tensor:
         """Join the heads' contexts (B, H, T, V) and project them: (B, T, units)."""
-        return self.affine(self.side_by_side(contexts), self.output_kernel)
+        return self.affine(self.side_by_side(contexts), self.output_kernel, self.output_bias)
 
-    def split(self, tensor, kernel, bias=None, heads=None):
+    def split(
+        self, tensor: Tensor, kernel: Tensor, bias: Tensor = None, heads: int | None = None
+    ) -> Tensor:
         """Project a sequence and split it over the heads: (B, N, M) to (B, H, N, K)."""
         projected, heads = self.affine(tensor, kernel, bias), heads or self.heads
         batch, steps, width = ops.shape(projected)
@@ -87,14 +104,14 @@ class HeadsAttention(Attention):
         heads = ops.reshape(projected, (batch, steps, heads, width // heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
-    def side_by_side(self, contexts):
+    def side_by_side(self, contexts: Tensor) -> Tensor:
         """Put the heads' contexts next to each other: (B, H, T, V) to (B, T, H V)."""
         batch, heads, steps, width = ops.shape(contexts)
         if contexts.shape[2] != 1:
             contexts = ops.transpose(contexts, (0, 2, 1, 3))
         return ops.reshape(contexts, (batch, steps, heads * width))
 
-    def affine(self, tensor, kernel, bias=None):
+    def affine(self, tensor: Tensor, kernel: Tensor, bias: Tensor = None) -> Tensor:
         """Compute `tensor @ kernel + bias` in the compute dtype."""
         product = ops.matmul(tensor, self.as_compute(kernel))
         return product if bias is None else ops.add(product, self.as_compute(bias))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from attnlab.attention.functional import causal_mask, widen
-from attnlab.attention.requirements import require_choice
+from attnlab.attention.base import ProjectedMemory
+from attnlab.attention.functional import Tensor, causal_mask, require_choice, widen
 from attnlab.attention.state import State, StateAttention, chunk_size, in_chunks, joined, only
 
 TINY = 1e-20  # below any sum of similarities; makes the quotient of an empty row 0
@@ -34,10 +36,10 @@ class LinearAttention(StateAttention):
         **kwargs: `heads` and `units` as for `HeadsAttention`, and those of `Attention`.
 
     Raises:
-        RequestError: an unknown feature map; see `StateAttention` for others.
+        RequestError: an unknown feature map.
     """
 
-    def __init__(self, *, feature_map: str = "elu", key_size: int | None = None, **kwargs):
+    def __init__(self, *, feature_map: str = "elu", key_size: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.key_size = key_size
         self.feature_map = require_choice("feature_map", feature_map, ("elu", "taylor"))
@@ -53,14 +55,14 @@ class LinearAttention(StateAttention):
         features = width if self.feature_map == "elu" else 1 + width + width**2
         return features, self.head_size + 1
 
-    def activate(self, name, tensor):
+    def activate(self, name: str, tensor: Tensor) -> Tensor:
         """Return queries and keys with their features for "elu", which are as wide."""
         if name == "values" or self.feature_map != "elu":
             return tensor
         # elu(x) + 1 in another form: far below 0, e^x - 1 is rounded to -1.
         return ops.where(tensor > 0, tensor + 1, ops.exp(ops.minimum(tensor, 0)))
 
-    def features(self, vectors):
+    def features(self, vectors: Tensor) -> Tensor:
         """Return phi of queries or keys as `activate` returned them: (..., K) to (..., F)."""
         vectors = widen(vectors)
         if self.feature_map == "elu":
@@ -72,7 +74,7 @@ class LinearAttention(StateAttention):
         parts = [ops.ones_like(vectors[..., :1]), vectors * width**-0.25, squares]
         return ops.concatenate(parts, axis=-1)
 
-    def score(self, query, keys):
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Return similarities phi(q)' phi(k), (..., T, S), in float32 or wider; none is below 0."""
         query, keys = widen(query), ops.swapaxes(widen(keys), -1, -2)
         if self.feature_map == "elu":
@@ -80,14 +82,21 @@ class LinearAttention(StateAttention):
         products = ops.matmul(query * query.shape[-1] ** -0.5, keys)
         return 1 + products * (1 + products / 2)
 
-    def weigh(self, queries, keys, mask, start_index):
+    def weigh(self, queries: Tensor, keys: Tensor, mask: Tensor, start_index: Any) -> Tensor:
         """Return similarities as shares of their sum."""
         scores = self.score(queries, keys)
         if mask is not None:
             scores = ops.where(mask, scores, ops.zeros((), scores.dtype))
         return scores / ops.maximum(ops.sum(scores, axis=-1, keepdims=True), TINY)
 
-    def direct_context(self, query, memory, memory_mask, causal, start_index):
+    def direct_context(
+        self,
+        query: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor,
+        causal: bool,
+        start_index: Any,
+    ) -> Tensor | None:
         """Return the context by sums over the memory; None for parts of a causal sequence."""
         if causal:
             return super().direct_context(query, memory, memory_mask, causal, start_index)
@@ -98,7 +107,13 @@ class LinearAttention(StateAttention):
         )
         return self.join(contexts)
 
-    def through(self, queries, memory, memory_mask=None, state=None):
+    def through(
+        self,
+        queries: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor = None,
+        state: Any = None,
+    ) -> tuple[Tensor, State]:
         """Weigh inside each chunk, and add what the sums of the chunks before it give."""
         steps, size = ops.shape(queries)[2], chunk_size(queries)
         keys, values = memory.keys, _with_ones(memory.values, memory_mask)

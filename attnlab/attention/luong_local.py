@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from attnlab.attention.functional import (
-    gaussian_window,
-    source_length,
-    widen,
-    window_distance,
-    window_mask,
-)
-from attnlab.attention.luong import LuongAttention
-from attnlab.attention.requirements import require_choice
-from attnlab.errors import RequestError
+from attnlab.attention.functional import Tensor, dtype_of, require_choice, widen
+from attnlab.attention.luong_global import LuongAttention
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -37,12 +31,10 @@ class LuongLocalAttention(LuongAttention):
         alignment: "monotonic" or "predictive".
         score: "dot", "general" or "concat".
         window: D, in memory steps (the paper's 10).
-        units: width of the hidden layers of "predictive" and of "concat"; None takes the width of
-            the query.
+        **kwargs: `units` as for `LuongAttention`, also of W_p; and those of `Attention`.
 
     Raises:
-        RequestError: an unknown alignment or score; a window below 1; `units` without effect; dot
-            scores of unequal widths.
+        RequestError: an unknown alignment; as for `LuongAttention`.
     """
 
     def __init__(
@@ -51,20 +43,13 @@ class LuongLocalAttention(LuongAttention):
         alignment: str = "predictive",
         score: str = "general",
         window: int = 10,
-        units: int | None = None,
-        **kwargs,
+        **kwargs: Any,
     ):
-        super().__init__(score=score, units=units, **kwargs)
+        super().__init__(score=score, **kwargs)
         self.alignment = require_choice("alignment", alignment, ("monotonic", "predictive"))
-        if window < 1:
-            raise RequestError(f"window must be at least 1, got {window!r}")
-        if units is not None and alignment == "monotonic" and score != "concat":
-            raise RequestError(
-                f"units={units} has no effect without alignment=predictive or score=concat"
-            )
         self.window = window
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create the score's weights and, for predictive alignment, W_p (Q, U) and v_p (U,)."""
         super().build(query_shape, memory_shape)
         if self.alignment == "predictive":
@@ -72,22 +57,27 @@ class LuongLocalAttention(LuongAttention):
             self.position_kernel = self.add_kernel("position_kernel", (query_shape[-1], units))
             self.position_vector = self.add_kernel("position_vector", (units,))
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return the weights within the window, (B, 1, T, S)."""
         length = ops.shape(keys)[1]
         centers = self.centers(query, length, mask, start_index)
-        distance = window_distance(centers, length)
-        inside = window_mask(distance, self.window)
+        distance = ops.arange(length, dtype=dtype_of(centers)) - centers  # (..., T, S)
+        inside = ops.abs(distance) <= self.window
         mask = inside if mask is None else ops.logical_and(mask, inside)
         weights = super().align(query, keys, mask, start_index, bias)
         if self.alignment == "monotonic":
             return weights
-        return weights * gaussian_window(distance, self.window / 2)
+        return weights * ops.exp(ops.square(distance) * (-0.5 / (self.window / 2) ** 2))
 
-    def centers(self, query, length, mask=None, start_index=0):
+    def centers(
+        self, query: Tensor, length: Any, mask: Tensor = None, start_index: Any = 0
+    ) -> Tensor:
         """Return each query's p_t from 0, float32 or wider: (B, 1, T, 1), monotonic (1, 1, T, 1).
 
-        `mask` is None or broadcastable to (B, 1, T, S); S is the length of the memory.
+        `mask` is None or broadcastable to (B, 1, T, S), with two axes at least; `length` is that
+        of the memory.
         """
         if self.alignment == "monotonic":
             steps = ops.arange(ops.shape(query)[1], dtype="int32") + ops.cast(start_index, "int32")
@@ -95,4 +85,8 @@ class LuongLocalAttention(LuongAttention):
         hidden = ops.tanh(ops.matmul(query, self.as_compute(self.position_kernel)))
         place = ops.sum(widen(hidden * self.as_compute(self.position_vector)), axis=-1)
         place = ops.sigmoid(place)[:, None, :, None]
-        return place * ops.cast(source_length(mask, length), place.dtype)
+        source_length = ops.reshape(ops.cast(length, "float32"), (1, 1, 1))
+        if mask is not None:  # up to the last attended position
+            ends = ops.arange(1, length + 1, dtype="float32")
+            source_length = ops.max(ops.where(mask, ends, 0.0), axis=-1, keepdims=True)
+        return place * ops.cast(source_length, place.dtype)

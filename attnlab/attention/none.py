@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention
+from attnlab.attention.functional import Tensor
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -25,12 +26,14 @@ class NoAttention(Attention):
     takes_bias: ClassVar[bool] = False
     has_queries: ClassVar[bool] = False
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return zeros of shape (B, 1, T, S)."""
         batch, steps = ops.shape(query)[:2]
         return ops.zeros((batch, 1, steps, ops.shape(keys)[1]), dtype=self.compute_dtype)
 
-    def read(self, weights, values, query):
+    def read(self, weights: Tensor, values: Tensor, query: Tensor) -> Tensor:
         """Return zeros of shape (B, T, M)."""
         batch, _, steps, _ = ops.shape(weights)
         return ops.zeros((batch, steps, values.shape[-1]), dtype=self.compute_dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
+from attnlab.attention.functional import Tensor
 from attnlab.errors import RequestError
 
 
@@ -22,45 +23,33 @@ class PoolingAttention(Attention):
     Source: "Building Transformer Models with Attention", chapter 9, listing 9.6, with its
     parameters (22 at 2 units and 20 steps) and initial values. Difference: masks.
 
-
     Raises:
         RequestError: the length of the memory is unknown when the layer is built.
-        ValueError: a memory has another length than the one built for.
     """
 
     takes_bias: ClassVar[bool] = False
     has_queries: ClassVar[bool] = False
-    _length: int | None = None
 
-    @property
-    def fixed_length(self) -> int | None:
-        """The memory length of `build`; None before."""
-        return self._length
-
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create w (M,) and b (S,)."""
-        _, length, width = memory_shape
-        if length is None:
+        _, self.fixed_length, width = memory_shape
+        if self.fixed_length is None:
             raise RequestError(
                 "attention pooling has a bias per time step and needs a memory of known length"
             )
-        self._length = length
         self.kernel = self.add_weight(
             name="kernel", shape=(width,), initializer=keras.initializers.RandomNormal(0.0, 0.05)
         )
-        self.bias = self.add_weight(name="bias", shape=(length,), initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=(self.fixed_length,), initializer="zeros")
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Score the memory: keys (B, S, 1) of scores, values (B, S, M)."""
-        if memory.shape[1] not in (None, self._length):
-            raise ValueError(
-                f"attention pooling was built for a memory of {self._length} steps, "
-                f"got {memory.shape[1]}"
-            )
         scores = ops.matmul(memory, self.as_compute(self.kernel)) + self.as_compute(self.bias)
         return ProjectedMemory(ops.expand_dims(ops.tanh(scores), -1), memory)
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return the memory's own weights for each query step, (B, 1, T, S)."""
         weights = self.normalize(ops.expand_dims(ops.swapaxes(keys, 1, 2), 1), mask)
         batch, steps = ops.shape(query)[:2]

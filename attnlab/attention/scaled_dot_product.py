@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention, ProjectedMemory
-from attnlab.attention.functional import scaled_dot_score
-from attnlab.attention.requirements import require_equal_widths
-from attnlab.errors import RequestError
+from attnlab.attention.functional import Tensor, require_equal_widths, scaled_dot_score
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -30,24 +28,20 @@ class ScaledDotProductAttention(Attention):
         units: their width d_k = d_v; None takes the width of the query. Only with `project`.
 
     Raises:
-        RequestError: query and memory differ in width and `project` is off; `units` without
-            `project`.
+        RequestError: query and memory differ in width and `project` is off.
     """
 
     rotary: ClassVar[bool] = True
 
-    def __init__(self, *, project: bool = False, units: int | None = None, **kwargs):
+    def __init__(self, *, project: bool = False, units: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        if units is not None and not project:
-            raise RequestError(f"units={units} has no effect without project=true")
-        self.projects = bool(project)
-        self.units = units
+        self.projects, self.units = project, units
 
     def context_width(self, query_width: int, memory_width: int) -> int:
         """Return the width of the projected values, or of the memory."""
         return (self.units or query_width) if self.projects else memory_width
 
-    def build(self, query_shape, memory_shape):
+    def build(self, query_shape: tuple, memory_shape: tuple) -> None:
         """Create W_Q (Q, U), W_K (M, U) and W_V (M, U), or nothing."""
         if not self.projects:
             require_equal_widths("project=false", query_shape, memory_shape)
@@ -58,7 +52,7 @@ class ScaledDotProductAttention(Attention):
         self.value_kernel = self.add_kernel("value_kernel", (memory_shape[-1], units))
         self.add_short_convolutions(query=units, keys=units, values=units)
 
-    def project_memory(self, memory) -> ProjectedMemory:
+    def project_memory(self, memory: Tensor) -> ProjectedMemory:
         """Return keys (B, S, U) and values (B, S, U), or the memory as both."""
         if not self.projects:
             return ProjectedMemory(memory, memory)
@@ -67,10 +61,10 @@ class ScaledDotProductAttention(Attention):
             ops.matmul(memory, self.as_compute(self.value_kernel)),
         )
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         """Return `query W_Q` (B, T, U), or the query."""
         return ops.matmul(query, self.as_compute(self.query_kernel)) if self.projects else query
 
-    def score(self, query, keys):
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Return `q' k / sqrt(d_k)`, (B, T, S)."""
         return scaled_dot_score(query, keys)

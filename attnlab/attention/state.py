@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from keras import ops
 
-from attnlab.attention.base import AttentionOutput
-from attnlab.attention.functional import dtype_of, widen
+from attnlab.attention.base import AttentionOutput, ProjectedMemory
+from attnlab.attention.functional import Tensor, dtype_of, widen
 from attnlab.attention.heads import HeadsAttention
-from attnlab.errors import RequestError
 
 CHUNK = 64  # steps that are computed as one block of weights
 
@@ -30,21 +29,10 @@ class StateAttention(HeadsAttention):
     With a cache the returned weights are zeros, (B, H, T, T): a state doesn't know the steps it is
     made of. One call over the whole sequence returns the weights.
 
-    A subclass defines `state_sizes`, `through`, and `weigh` for the weights.
-
-    Raises:
-        RequestError: a normalizer other than softmax, which stands for none here; a position bias.
+    A subclass defines `state_sizes`, `through`, and `weigh` for the weights. No normalizer is used.
     """
 
     takes_bias: ClassVar[bool] = False
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        if self.normalizer != "softmax":
-            raise RequestError(
-                f"{type(self).__name__} normalises in its own way: no normalizer can be chosen, "
-                f"got {self.normalizer}"
-            )
 
     @property
     @abstractmethod
@@ -52,7 +40,13 @@ class StateAttention(HeadsAttention):
         """F and D of the state, of a built layer."""
 
     @abstractmethod
-    def through(self, queries, memory, memory_mask=None, state=None) -> tuple[Any, State]:
+    def through(
+        self,
+        queries: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor = None,
+        state: Any = None,
+    ) -> tuple[Tensor, State]:
         """Return the causal contexts (B, H, T, V) of a sequence, and the state after it.
 
         Args:
@@ -62,15 +56,24 @@ class StateAttention(HeadsAttention):
             state: of the steps before; None at the start of a sequence.
         """
 
-    def align(self, query, keys, mask, start_index, bias):
+    def align(
+        self, query: Tensor, keys: Tensor, mask: Tensor, start_index: Any, bias: Tensor
+    ) -> Tensor:
         """Return the weights (B, H, T, S)."""
         return self.weigh(self.prepare_query(query, start_index), keys, mask, start_index)
 
-    def weigh(self, queries, keys, mask, start_index):
+    @abstractmethod
+    def weigh(self, queries: Tensor, keys: Tensor, mask: Tensor, start_index: Any) -> Tensor:
         """Return the weights (B, H, T, S) of queries (B, H, T, K) over keys (B, H, S, K)."""
-        raise NotImplementedError(f"{type(self).__name__} must define weigh()")
 
-    def direct_context(self, query, memory, memory_mask, causal, start_index):
+    def direct_context(
+        self,
+        query: Tensor,
+        memory: ProjectedMemory,
+        memory_mask: Tensor,
+        causal: bool,
+        start_index: Any,
+    ) -> Tensor | None:
         """Return the context of a causal call over a whole sequence, else None."""
         whole = isinstance(start_index, int) and start_index == 0
         if not (causal and whole and query.shape[1] == memory.values.shape[-2]):
@@ -78,38 +81,36 @@ class StateAttention(HeadsAttention):
         contexts, _ = self.through(self.prepare_query(query), memory, memory_mask)
         return self.join(contexts)
 
-    def join(self, contexts):
+    def join(self, contexts: Tensor) -> Tensor:
         """Join and project the heads' contexts, which may be wider than the compute dtype."""
         return super().join(self.as_compute(contexts))
 
-    def new_cache(self, batch, length, width):
+    def new_cache(self, batch: Any, length: int | None, width: int) -> State:
         """Return a state of zeros; it doesn't depend on the length."""
         dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
         return State(ops.zeros((batch, self.heads, *self.state_sizes), dtype))
 
     def continued(
-        self, vectors, cache, known, *, start_index, position_bias=None, training=None
+        self, vectors: Tensor, cache: State, seen: int, *, start_index: Any, **settings: Any
     ) -> tuple[AttentionOutput, State]:
         """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
-        if position_bias is not None:
-            raise RequestError(f"{type(self).__name__} has no scores for a position bias")
         queries = self.prepare_query(self.as_compute(vectors), start_index)
         memory, (batch, steps) = self.project(vectors, start_index), ops.shape(vectors)[:2]
         # The state has the first vectors already.
-        new = (ops.arange(steps) >= known)[None] if known else None
+        new = (ops.arange(steps) >= seen)[None] if seen else None
         contexts, cache = self.through(queries, memory, new, cache)
-        weights = ops.zeros((batch, self.heads, steps, steps - known), self.compute_dtype)
+        weights = ops.zeros((batch, self.heads, steps, steps - seen), self.compute_dtype)
         return AttentionOutput(self.join(contexts), weights), cache
 
 
-def only(vectors, mask):
+def only(vectors: Tensor, mask: Tensor) -> Tensor:
     """Set masked vectors (B, H, S, K) to zero; mask None, or bool, broadcastable to (B, H, S)."""
     if mask is None:
         return vectors
     return ops.where(mask[..., None], vectors, ops.zeros((), vectors.dtype))
 
 
-def in_chunks(sequence, size: int):
+def in_chunks(sequence: Tensor, size: int) -> Tensor:
     """Split a sequence (B, H, T, K) into chunks (B, H, N, size, K), zeros at the end."""
     batch, heads, steps, width = ops.shape(sequence)
     lacking = -steps % size
@@ -118,12 +119,12 @@ def in_chunks(sequence, size: int):
     return ops.reshape(sequence, (batch, heads, -1, size, width))
 
 
-def joined(chunks, steps):
+def joined(chunks: Tensor, steps: Any) -> Tensor:
     """Put chunks (B, H, N, C, V) together again: (B, H, steps, V)."""
     batch, heads, _, _, width = ops.shape(chunks)
     return ops.reshape(chunks, (batch, heads, -1, width))[:, :, :steps]
 
 
-def chunk_size(sequence) -> int:
+def chunk_size(sequence: Tensor) -> int:
     """Return the steps in a chunk: `CHUNK`, or fewer if (B, H, T, K) is known to be shorter."""
     return min(CHUNK, sequence.shape[2] or CHUNK)

@@ -71,8 +71,8 @@ class RunSource:
 
     def make(self) -> TextEncoder:
         """Create the layer, without building it."""
-        from attnlab.layers.self_attention import self_attention
         from attnlab.layers.text_encoder import TextEncoder
+        from attnlab.layers.transformer import self_attention
 
         settings = dict(self._content["model"])
         mechanism = {key: value for key, value in self.attention.items() if key != "name"}

@@ -5,11 +5,13 @@ An untrained output for tokens that a model never writes is -1e9.
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnlab.attention.base import Attention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.sinusoids import sinusoidal
@@ -20,12 +22,8 @@ from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 FOLDER = "model"
 _NEVER = -1e9
 _ACTIVATIONS = {"relu": 0, "silu": 2, "gelu": 3, "tanh": 5}  # CTranslate2's numbers
-# Options of multi-head attention without a counterpart, and the values that change nothing.
-_PLAIN = {
-    **{"book": False, "window": None, "sink": False, "gate": "none", "query_key_norm": False},
-    **{"softcap": None, "talking_heads": False, "top_k": None, "normalizer": "softmax"},
-    "short_convolution": 0,
-}
+# Settings of multi-head attention that have a counterpart, or that change no prediction.
+_HAVE = {"heads", "units", "biases", "rope", "dropout", "seed", "kwargs"}
 
 
 def check(exported: Exported) -> None:
@@ -41,11 +39,11 @@ def check(exported: Exported) -> None:
         if type(attention) is not MultiHeadAttention:
             reasons.append(f"attention={type(attention).__name__} has no counterpart")
             continue
-        values = {name: getattr(attention, name) for name in _PLAIN}
-        changed = [f"attention.{n}={v}" for n, v in values.items() if v != _PLAIN[n]]
-        if attention.key_heads != attention.heads:
-            changed.append(f"attention.kv_heads={attention.key_heads}")
-        reasons += [f"{text} has no counterpart" for text in changed]
+        plain = {**signature(Attention).parameters, **signature(MultiHeadAttention).parameters}
+        for name, parameter in plain.items():
+            value = getattr(attention, name, None)
+            if name not in _HAVE and value != parameter.default:
+                reasons.append(f"attention.{name}={value} has no counterpart")
     if len({getattr(attention, "heads", 1) for attention in attentions}) > 1:
         reasons.append("another number of heads in cross-attention has no counterpart")
     if form.decoder.position.kind in ("t5", "alibi"):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
+import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention, PositionBias
-from attnlab.attention.requirements import require_choice
+from attnlab.attention.functional import Tensor, require_choice
 from attnlab.errors import RequestError
-from attnlab.layers.position_biases import BUCKETS, buckets, by_distance, distances, slopes
 from attnlab.layers.sinusoids import sinusoidal, waves
 
 KINDS = ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
+BUCKETS, FARTHEST = 32, 128  # of T5
 
 
 class PositionalEncoding(keras.layers.Layer):
@@ -36,9 +39,9 @@ class PositionalEncoding(keras.layers.Layer):
     Args:
         kind: one of `KINDS`.
         max_length: number of positions of the learned table; unused for the others.
-        base: of the sinusoids.
         heads: H of the mechanisms, for alibi and t5.
         causal: whether a query sees its past only, for the buckets of t5.
+        **kwargs: of every Keras layer.
 
     A call adds to vectors (B, T, width) the codes of the positions from `start_index` on.
 
@@ -52,19 +55,17 @@ class PositionalEncoding(keras.layers.Layer):
         *,
         kind: str = "sinusoidal",
         max_length: int | None = None,
-        base: float = 10000.0,
         heads: int = 1,
         causal: bool = False,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.kind = require_choice("kind", kind, KINDS)
-        self.max_length, self.base = max_length, float(base)
-        self.heads, self.causal = heads, causal
+        self.max_length, self.heads, self.causal = max_length, heads, causal
         self.supports_masking = True
 
     @classmethod
-    def of_stack(cls, kind: str, attention: Attention, **settings) -> PositionalEncoding:
+    def of_stack(cls, kind: str, attention: Attention, **settings: Any) -> PositionalEncoding:
         """Return the layer for a stack whose layers have mechanisms like this one.
 
         Raises:
@@ -77,15 +78,12 @@ class PositionalEncoding(keras.layers.Layer):
             )
         return cls(kind=kind, heads=attention.heads, **settings)
 
-    def build(self, vectors_shape):
+    def build(self, vectors_shape: tuple) -> None:
         """Create the table of learned codes (max_length, width) or of T5's biases (32, H)."""
         shapes = {"learned": (self.max_length, vectors_shape[-1]), "t5": (BUCKETS, self.heads)}
         if self.kind in shapes:
-            self.table = self.add_weight(
-                name="table",
-                shape=shapes[self.kind],
-                initializer=keras.initializers.RandomNormal(0.0, 0.02),
-            )
+            normal = keras.initializers.RandomNormal(0.0, 0.02)
+            self.table = self.add_weight(name="table", shape=shapes[self.kind], initializer=normal)
 
     @property
     def bias(self) -> PositionBias | None:
@@ -94,40 +92,85 @@ class PositionalEncoding(keras.layers.Layer):
 
     def _alibi(self, steps, memory_steps, start_index):
         """Return `-m_h |p - s|`, (1, H, T, S) in float32."""
-        apart = ops.cast(ops.abs(distances(steps, memory_steps, start_index)), "float32")
+        rows = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
+        distances = ops.arange(memory_steps, dtype="int32")[None] - rows[:, None]
+        apart = ops.cast(ops.abs(distances), "float32")
         return apart * -slopes(self.heads).astype("float32")[None, :, None, None]
 
     def _t5(self, steps, memory_steps, start_index):
         """Return `b[bucket(s - p), h]`, (1, H, T, S)."""
         places = ops.arange(steps + memory_steps - 1, dtype="int32") - (steps - 1)
-        found = buckets(places - ops.cast(start_index, "int32"), self.causal)
+        numbers = buckets(places - ops.cast(start_index, "int32"), self.causal)
         table = ops.transpose(ops.convert_to_tensor(self.table))
-        chosen = ops.one_hot(found, BUCKETS, axis=0, dtype=table.dtype)
+        chosen = ops.one_hot(numbers, BUCKETS, axis=0, dtype=table.dtype)
         return by_distance(ops.matmul(table, chosen), steps, memory_steps)[None]
 
-    def call(self, vectors, start_index=0):
+    def call(self, vectors: Tensor, start_index: Any = 0) -> Tensor:
         """Add the codes; see the class."""
         if self.kind not in ("sinusoidal", "learned"):
             return vectors
         steps, width = ops.shape(vectors)[1:]
-        known = isinstance(start_index, int) and isinstance(steps, int)
+        positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
+        end = (
+            start_index + steps if isinstance(start_index, int) and isinstance(steps, int) else None
+        )
         if self.kind == "learned":
-            codes = self._learned(start_index, steps, known)
-        elif known:
-            codes = sinusoidal(start_index + steps, width, self.base)[start_index:]
+            if (end or 0) > self.max_length:
+                raise ValueError(
+                    f"the learned table has {self.max_length} positions (max_length), "
+                    f"got a sequence that ends at {end}"
+                )
+            table = ops.convert_to_tensor(self.table)
+            codes = table[start_index:end] if end else ops.take(table, positions, axis=0)
+        elif end:
+            codes = sinusoidal(end, width)[start_index:]
         else:
-            positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
-            codes = waves(ops.cast(positions, "float64")[:, None], width, self.base, ops)
+            codes = waves(ops.cast(positions, "float64")[:, None], width, ops)
         return vectors + ops.cast(codes, self.compute_dtype)
 
-    def _learned(self, start_index, steps, known):
-        """Return the table's rows from start_index on."""
-        if not known:
-            positions = ops.arange(steps, dtype="int32") + ops.cast(start_index, "int32")
-            return ops.take(ops.convert_to_tensor(self.table), positions, axis=0)
-        if start_index + steps > self.max_length:
-            raise ValueError(
-                f"the learned table has {self.max_length} positions (max_length), "
-                f"got a sequence that ends at {start_index + steps}"
-            )
-        return self.table[start_index : start_index + steps]
+
+def slopes(heads: int) -> np.ndarray:
+    """Return ALiBi's slope of each head, (H,): `2^(-8 h / H)` for h = 1 to H.
+
+    If H isn't a power of two, the slopes of the next lower power c come first, then every second
+    slope of 2 c, from its first on.
+
+    Source: Press, Smith, Lewis 2022 (arXiv 2108.12409), section 3, and its code for other numbers
+    of heads. Difference: nothing.
+    """
+    power = 2 ** (heads.bit_length() - 1)
+    first = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+    further = 2.0 ** (-4 * np.arange(1, 2 * power + 1, 2) / power)
+    return np.concatenate([first, further[: heads - power]])
+
+
+def buckets(distance: Tensor, causal: bool) -> Tensor:
+    """Return T5's bucket of distances s - p, 0 to 31.
+
+    Short distances have a bucket each, longer ones share buckets of logarithmic width, and those
+    from 128 on share the last. With `causal` all buckets are for the past; else the first half is
+    for the past and the query itself, the second half for keys behind the query (s > p).
+
+    Source: Raffel et al. 2020 (arXiv 1910.10683), section 2.1, and its code. Difference: nothing.
+    """
+    size = BUCKETS if causal else BUCKETS // 2
+    exact = size // 2
+    far = np.arange(FARTHEST + 1)
+    share = np.log(np.maximum(far, 1) / exact) / np.log(FARTHEST / exact)
+    shared = np.minimum(exact + (share * (size - exact)).astype(int), size - 1)
+    table = np.where(far < exact, far, shared).astype("int32")
+    past = ops.maximum(-distance, 0) if causal else ops.abs(distance)
+    numbers = ops.take(table, ops.minimum(past, FARTHEST))
+    return numbers if causal else numbers + ops.where(distance > 0, size, 0)
+
+
+def by_distance(values: Tensor, steps: int, memory_steps: int) -> Tensor:
+    """Spread values of distances (H, T + S - 1) over queries and keys: (H, T, S).
+
+    Row t has the values from T - 1 - t on; the first one is that of the most negative distance. A
+    gather would do it, too, but its gradient is a slow scatter.
+    """
+    heads, width = values.shape[0], steps + memory_steps - 1
+    # In copies of width + 1 that are read in rows of `width`, each row starts one value earlier.
+    copies = ops.tile(ops.pad(values, [[0, 0], [0, 1]]), [1, steps])[:, : steps * width]
+    return ops.reshape(copies, (heads, steps, width))[:, :, steps - 1 :]

@@ -6,7 +6,8 @@ for all steps at once. The backward loop propagates the states' gradient and sto
 gradients, from which the rest is again computed for all steps at once. On a CPU this takes less
 than half the time, for the same results.
 
-All functions accept leading axes before the batch, for models with stacked weights.
+All functions accept leading axes before the batch, for models with stacked weights. Shapes: S
+steps, F features, U units, G the units times the number of gates.
 """
 
 from __future__ import annotations
@@ -17,48 +18,48 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from attnlab.attention.functional import Tensor
+
 
 class _Cell(NamedTuple):
     """A recurrent cell: its step and its derivatives.
 
     Tensors are of one step, or have the steps as their first axis. Gates are (..., B, G, U).
-
-    Attributes:
-        kept: number of values (..., B, U) that a step stores for the gradient.
-        step: computes a step. Takes the input of each gate (..., B, U), the product of the state
-            and the recurrent kernel for each gate, with its bias, and the old states (..., B, U).
-            Returns the new states and the stored values.
-        slopes: takes the stored values, the old and the new states of all steps; returns the
-            slopes that `inner` needs.
-        inner: takes the gradients of the new states, and slopes; returns the gradients of the
-            gates, and those of the old states without the part through the product.
-        first_input_gate: index of the first gate that takes its input from x; gates before it take
-            U h alone.
     """
 
-    kept: int
+    # Number of values (..., B, U) that a step stores for the gradient.
+    stored: int
+    # Takes the input of each gate (..., B, U), the product of the state and the recurrent kernel
+    # for each gate, with its bias, and the old states. Returns the new states and stored values.
     step: Callable[..., tuple[tuple, tuple]]
+    # Takes the stored values, the old and the new states of all steps; returns what `inner` needs.
     slopes: Callable[..., tuple]
+    # Takes the gradients of the new states, and slopes; returns the gradients of the gates, and
+    # those of the old states without the part through the product.
     inner: Callable[[Sequence, Sequence], tuple]
+    # Index of the first gate that takes its input from x; gates before it take U h alone.
     first_input_gate: int = 0
 
 
 def recur(
-    cell: str, sequence, kernel, recurrent_kernel, bias, first: tuple = (), taken=None
+    cell: str,
+    sequence: Tensor,
+    kernel: Tensor,
+    recurrent_kernel: Tensor,
+    bias: Tensor,
+    first: tuple = (),
+    taken: Tensor = None,
 ) -> tuple:
-    """Return the states of a cell after each step of a sequence.
+    """Return the states (..., B, S, U) of a cell after each step; for an LSTM the cell's, too.
 
     Args:
         cell: `simple`, `gru` (with the reset gate after the product) or `lstm`.
         sequence: (..., B, S, F).
-        kernel: (..., F, G), where G is the units times the number of gates.
-        recurrent_kernel: (..., units, G).
+        kernel: (..., F, G).
+        recurrent_kernel: (..., U, G).
         bias: (..., G), for a GRU (..., 2, G).
-        first: the initial state (..., B, units), for an LSTM two; by default zeros.
+        first: the initial state (..., B, U), for an LSTM two; by default zeros.
         taken: number of steps to compute, a scalar; later states are zeros. None: all.
-
-    Returns:
-        (..., B, S, units), for an LSTM also the cell's states.
     """
     last = len(sequence.shape) - 1
     inputs = tf.transpose(sequence, [last - 1, *range(last - 1), last])  # (S, ..., B, F)
@@ -87,23 +88,16 @@ def _scaled(inputs, kernel, bias):
     return inputs * kernel + bias, gradient
 
 
-def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
-    """Return the states `h = tanh(x + U h)` of an Elman network.
+def simple(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = None) -> tuple:
+    """Return the states `h = tanh(x + U h)` (S, ..., B, U) of an Elman network.
 
-    Args:
-        inputs: (S, ..., B, units), the projected inputs with bias.
-        kernel: (..., units, units), U.
-        first: the state (..., B, units) before the first step; by default zeros.
-        taken: as for `recur`.
-
-    Returns:
-        (S, ..., B, units), the state after each step.
+    `inputs` (S, ..., B, U) are projected, with bias; `kernel` is U; the rest is as for `recur`.
     """
 
     def step(inputs, products, states):
         return (tf.tanh(inputs[0] + products[0]),), ()
 
-    def slopes(kept, before, states):
+    def slopes(stored, before, states):
         return (1.0 - states[0] * states[0],)
 
     def inner(gradients, slopes):
@@ -113,12 +107,11 @@ def simple(inputs, kernel, first: tuple = (), taken=None) -> tuple:
     return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken)
 
 
-def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
+def lstm(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = None) -> tuple:
     """Return the states `c = f c + i n`, `h = o tanh(c)` of an LSTM (Hochreiter, Schmidhuber 1997).
 
     The gates i, f, n, o are in one axis in this order, as in Keras: i, f and o are sigmoids of
-    `x + U h`, n is its tanh. Arguments and result are those of `simple`, but the last axis of
-    inputs and kernel is 4 units wide, and the states are h and c.
+    `x + U h`, n is its tanh. Arguments are those of `simple`; the states are h and c.
     """
 
     def step(inputs, products, states):
@@ -127,8 +120,8 @@ def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
         cell = f * states[1] + i * n
         return (o * tf.tanh(cell), cell), (i, f, n, o)
 
-    def slopes(kept, before, states):
-        i, f, n, o = kept
+    def slopes(stored, before, states):
+        i, f, n, o = stored
         top = tf.tanh(states[1])
         of_cell = (n * i * (1.0 - i), before[1] * f * (1.0 - f), i * (1.0 - n * n))
         return _gates(*of_cell), top * o * (1.0 - o), o * (1.0 - top * top), f
@@ -143,18 +136,13 @@ def lstm(inputs, kernel, first: tuple = (), taken=None) -> tuple:
     return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 2), taken)
 
 
-def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
+def gru(
+    inputs: Tensor, kernel: Tensor, bias: Tensor, first: tuple = (), taken: Tensor = None
+) -> tuple:
     """Return the states `h = z h + (1 - z) n`, `n = tanh(x_n + r (U_n h + b_n))` of a GRU.
 
-    The gates z, r, n are in one axis in this order, as in Keras with `reset_after`. The result is
-    that of `simple`.
-
-    Args:
-        inputs: (S, ..., B, 3 units).
-        kernel: (..., units, 3 units).
-        bias: (..., 1, 3 units), b.
-        first: as for `simple`.
-        taken: as for `recur`.
+    The gates z, r, n are in one axis in this order, as in Keras with `reset_after`. Arguments are
+    those of `simple`, and b (..., 1, G).
 
     Source: Cho et al. 2014 (arXiv 1406.1078). Difference: the reset gate acts after the product.
     """
@@ -164,8 +152,8 @@ def gru(inputs, kernel, bias, first: tuple = (), taken=None) -> tuple:
         n = tf.tanh(inputs[2] + r * products[2])
         return (n + z * (states[0] - n),), (z, r, n, products[2])
 
-    def slopes(kept, before, states):
-        z, r, n, inner = kept
+    def slopes(stored, before, states):
+        z, r, n, inner = stored
         of_n = (1.0 - z) * (1.0 - n * n)
         of_z, of_r = (before[0] - n) * z * (1.0 - z), of_n * inner * r * (1.0 - r)
         return _gates(of_n * r, of_z, of_r, of_n), z  # n, z, r of the product; z, r, n of the input
@@ -206,39 +194,39 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
         def forward(at, states, arrays):
             pairs = zip(apart(tf.matmul(states[0], kernel)), *offsets, strict=True)
             products = [sum(bias, product) for product, *bias in pairs]
-            new, kept = cell.step([gate[at] for gate in of_gates], products, states)
-            return new, _write(arrays, at, (*new, _gates(*kept)) if kept else new)
+            new, stored = cell.step([gate[at] for gate in of_gates], products, states)
+            return new, _write(arrays, at, (*new, _gates(*stored)) if stored else new)
 
-        shapes = [(*shape, units)] * count + [(*shape, cell.kept, units)] * bool(cell.kept)
+        shapes = [(*shape, units)] * count + [(*shape, cell.stored, units)] * bool(cell.stored)
         _, arrays = _loop(forward, first, steps, taken, shapes, inputs.dtype)
         states = arrays[:count]
 
         def gradient(*upstream):
             pairs = zip(first, states, strict=True)
             before = [tf.concat([start[None], after[:-1]], 0) for start, after in pairs]
-            kept = tf.unstack(arrays[count], axis=-2) if cell.kept else ()
-            slopes = cell.slopes(kept, before, states)
+            stored = tf.unstack(arrays[count], axis=-2) if cell.stored else ()
+            slopes = cell.slopes(stored, before, states)
             offset = cell.first_input_gate
             there = offset * units
             transposed = tf.linalg.matrix_transpose(tf.roll(kernel, there, axis=-1))
 
             def backward(at, later, arrays):
                 pairs = zip(later, upstream, strict=True)
-                gradients = tuple(own + more[at] for own, more in pairs)
-                found, rest = cell.inner(gradients, [slope[at] for slope in slopes])
-                (array,) = _write(arrays, at, (found,))
+                gradients = tuple(upper + more[at] for upper, more in pairs)
+                of_step, rest = cell.inner(gradients, [slope[at] for slope in slopes])
+                (array,) = _write(arrays, at, (of_step,))
                 # Read again: XLA can't vectorize operations that join the axes of gates and units.
                 through = tf.matmul(_flat(array.read(at)[..., :gates, :]), transposed)
                 return (through + rest[0], *rest[1:]), [array]
 
             zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + offset, units)]
             settings = shapes, inputs.dtype
-            d_first, (found,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
-            rows, entered = _joined(_flat(found[..., :gates, :])), _joined(before[0])
+            d_first, (d_gates,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
+            rows, entered = _joined(_flat(d_gates[..., :gates, :])), _joined(before[0])
             entered = _with_ones(entered) if biases else entered
             of_product = tf.roll(tf.matmul(entered, rows, transpose_a=True), -there, axis=-1)
             d_kernel, *d_biases = tf.split(of_product, [units] + [1] * len(biases), axis=-2)
-            return _flat(found[..., offset:, :]), d_kernel, *d_first, *d_biases
+            return _flat(d_gates[..., offset:, :]), d_kernel, *d_first, *d_biases
 
         return tuple(states), gradient
 
@@ -266,14 +254,11 @@ def _loop(
     # Counting down, not from `taken`: XLA would compile again for each value of a slice's bound.
     start, change = (taken - 1, -1) if from_end else (0, 1)
 
-    def goes_on(at, states, arrays):
-        return at >= 0 if from_end else at < taken
-
-    def advance(at, states, arrays):
-        return at + change, *body(at, states, arrays)
-
     _, states, arrays = tf.while_loop(
-        goes_on, advance, (start, states, arrays), maximum_iterations=steps
+        lambda at, *_: at >= 0 if from_end else at < taken,
+        lambda at, states, arrays: (at + change, *body(at, states, arrays)),
+        (start, states, arrays),
+        maximum_iterations=steps,
     )
     return states, [array.stack() for array in arrays]
 
@@ -305,5 +290,5 @@ def _parted(joined, sequence):
 
 def _sizes(tensor) -> list:
     """Return the shape of a tensor, with scalar tensors for unknown sizes."""
-    found = tf.shape(tensor)
-    return [found[axis] if size is None else size for axis, size in enumerate(tensor.shape)]
+    sizes = tf.shape(tensor)
+    return [sizes[axis] if size is None else size for axis, size in enumerate(tensor.shape)]

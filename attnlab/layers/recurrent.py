@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -10,26 +10,23 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.functional import Tensor
 from attnlab.attention.keras_internals import all_layers
 from attnlab.layers import recurrence
 
-_CELLS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
+_LAYERS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
 
 
 class LayerStates(NamedTuple):
-    """All states of a recurrent encoder after a sequence.
+    """All states of a recurrent encoder after a sequence."""
 
-    Attributes:
-        states: (B, S, W) of the last layer.
-        last: indexed by layer, direction and number: the state (B, units) after the last real
-            step, and for an LSTM also the cell's state.
-    """
-
-    states: keras.KerasTensor
+    states: Tensor  # (B, S, W) of the last layer
+    # Indexed by layer, direction and number: the state (B, units) after the last real step, and for
+    # an LSTM also the cell's state.
     last: tuple[tuple[tuple, ...], ...]
 
     @property
-    def summary(self) -> keras.KerasTensor:
+    def summary(self) -> Tensor:
         """(B, W): the last layer's state after the last real step, with both directions joined."""
         return ops.concatenate([direction[0] for direction in self.last[-1]], axis=-1)
 
@@ -47,12 +44,9 @@ class RecurrentEncoder(keras.layers.Layer):
         reset_after: for a GRU, whether the reset gate is applied after the matrix product with the
             state, as in fast kernels, or before it, as in Cho et al. (2014).
         **kwargs: of every Keras layer.
-
-    Attributes:
-        stops_at_padding: whether loops end with the longest real sequence of the batch.
     """
 
-    stops_at_padding = True
+    stops_at_padding = True  # whether loops end with the longest real sequence of the batch
 
     def __init__(
         self,
@@ -64,52 +58,64 @@ class RecurrentEncoder(keras.layers.Layer):
         dropout: float = 0.0,
         drops_last: bool = True,
         reset_after: bool = True,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
         self.reset_after, self.has_own_loop = reset_after, has_own_loop(cell, reset_after)
-        self.recurrent = [self._layer(number) for number in range(layers)]
+        form = {"return_sequences": True, "return_state": not self.has_own_loop}
+        if cell == "gru":
+            form["reset_after"] = reset_after
+        self.recurrent = []
+        for number in range(layers):
+            layer = _LAYERS[cell](units, name=f"{cell}_{number}", **form)
+            if bidirectional:
+                layer = keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
+            self.recurrent.append(layer)
         dropped = layers if drops_last else layers - 1
         self.dropouts = [Dropout(dropout) for _ in range(dropped)] if dropout else []
-
-    def _layer(self, number: int) -> keras.layers.Layer:
-        form = {"reset_after": self.reset_after} if self.cell == "gru" else {}
-        layer = _CELLS[self.cell](
-            self.units,
-            return_sequences=True,
-            return_state=not self.has_own_loop,
-            name=f"{self.cell}_{number}",
-            **form,
-        )
-        if not self.bidirectional:
-            return layer
-        return keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
 
     @property
     def width(self) -> int:
         """W, the width of a state."""
         return self.units * (2 if self.bidirectional else 1)
 
-    def build(self, sequence_shape) -> None:
+    def build(self, sequence_shape: tuple) -> None:
         """Create the weights for a sequence of shape (B, S, F)."""
         shape = tuple(sequence_shape)
         for layer in self.recurrent:
             layer.build(shape)
             shape = (*shape[:2], self.width)
 
-    def call(self, sequence, training=None) -> tuple:
-        """Encode (B, S, F).
-
-        Returns:
-            The memory (B, S, W), and each direction's state after its last step, (B, W).
-        """
+    def call(self, sequence: Tensor, training: bool | None = None) -> tuple[Tensor, Tensor]:
+        """Return the states (B, S, W) of (B, S, F), and each direction's last one, (B, W)."""
         states = self.encode(sequence, training=training).states
         if not self.bidirectional:
             return states, states[..., -1, :]
         # Read backwards, the sequence ends at its first step.
         forward, backward = states[..., -1, : self.units], states[..., 0, self.units :]
         return states, ops.concatenate([forward, backward], axis=-1)
+
+    def encode(
+        self, sequence: Tensor, mask: Tensor = None, training: bool | None = None
+    ) -> LayerStates:
+        """Encode sequences (B, S, F) of several lengths.
+
+        `mask` is None, or bool (B, S), True for real steps; False only at the end. The states of
+        masked steps are finite but meaningless.
+        """
+        states, last = sequence, []
+        lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), axis=-1)
+        for number, layer in enumerate(self.recurrent):
+            if self.has_own_loop:
+                states, ends = self._recurred(layer, states, lengths)
+            else:
+                states, *ends = layer(states, mask=mask, training=training)
+                ends = tuple((end,) for end in ends)
+            last.append(ends)
+            if number < len(self.dropouts):
+                states = self.dropouts[number](states, training=training)
+        return LayerStates(states, tuple(last))
 
     def _recurred(self, layer, sequence, lengths):
         """Return the states of a Keras layer, and its last states, faster than the layer does.
@@ -127,36 +133,8 @@ class RecurrentEncoder(keras.layers.Layer):
         joined = ops.concatenate([forward[0], _reversed(backward[0], lengths)], axis=-1)
         return joined, (_ends(forward, lengths), _ends(backward, lengths))
 
-    def _by_keras(self, layer, sequence, mask, training):
-        """Return the same as `_recurred`, computed by the Keras layer."""
-        states, *ends = layer(sequence, mask=mask, training=training)
-        return states, tuple((end,) for end in ends)
 
-    def encode(self, sequence, mask=None, training=None) -> LayerStates:
-        """Encode sequences of several lengths.
-
-        Args:
-            sequence: (B, S, F).
-            mask: None, or bool (B, S), True for real steps; False only at the end.
-            training: whether to drop.
-
-        Returns:
-            All states (those of masked steps are finite but meaningless), and the last real ones.
-        """
-        states, last = sequence, []
-        lengths = None if mask is None else ops.sum(ops.cast(mask, "int32"), axis=-1)
-        for number, layer in enumerate(self.recurrent):
-            if self.has_own_loop:
-                states, ends = self._recurred(layer, states, lengths)
-            else:
-                states, ends = self._by_keras(layer, states, mask, training)
-            last.append(ends)
-            if number < len(self.dropouts):
-                states = self.dropouts[number](states, training=training)
-        return LayerStates(states, tuple(last))
-
-
-def with_whole_loops(model):
+def with_whole_loops(model: keras.Model) -> keras.Model:
     """Return a model whose recurrent layers compute all steps, those of padding too.
 
     An exported loop returns the states of computed steps only.
@@ -172,7 +150,9 @@ def has_own_loop(cell: str, reset_after: bool) -> bool:
     return reset_after or cell != "gru"
 
 
-def recurred(kind: str, cell, sequence, first: tuple = (), taken=None) -> tuple:
+def recurred(
+    kind: str, cell: keras.layers.Layer, sequence: Tensor, first: tuple = (), taken: Tensor = None
+) -> tuple:
     """Return the states (..., B, S, U) of a Keras cell for inputs (..., B, S, F); see `recur`."""
     weights = (cell.kernel, cell.recurrent_kernel, cell.bias)
     weights = [ops.cast(weight, cell.compute_dtype) for weight in weights]
@@ -231,7 +211,7 @@ class AttentionReadout:
             return width
         return context + (width if self.reads == "concat" else 0)
 
-    def read(self, context, state):
+    def read(self, context: Tensor, state: Tensor) -> Tensor:
         """Return the readout of a context (B, V) and a state (B, W)."""
         if self.reads in ("state", "context"):
             return state if self.reads == "state" else context

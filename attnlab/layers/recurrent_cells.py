@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.functional import Tensor
 from attnlab.layers.recurrent import has_own_loop, recurred
 
 _CELLS = {
@@ -21,10 +24,10 @@ _CELLS = {
 class StackedCells(keras.layers.Layer):
     """One time step of stacked cells, with the products that all steps share computed at once.
 
-    The cells and their weights are Keras's. The first cell's input has two parts. One is known in
-    advance: `project` multiplies it for all steps at once. The other depends on the previous step
-    (Bahdanau's matrices C, in addition to his W): `project_entering` multiplies it step by step.
-    The argument of `advance` is their sum.
+    The cells and their weights are Keras's. The first cell's input has two parts: `project`
+    multiplies what is known in advance, for all steps at once; `project_entering` multiplies what
+    depends on the previous step (Bahdanau's matrices C, in addition to his W). The argument of
+    `advance` is their sum.
 
     Args:
         cell: `simple`, `gru` or `lstm`.
@@ -32,6 +35,7 @@ class StackedCells(keras.layers.Layer):
         layers: number of stacked cells.
         dropout: share of the values between cells that is dropped in training.
         reset_after: form of the GRU, as for `RecurrentEncoder`.
+        **kwargs: of every Keras layer.
     """
 
     def __init__(
@@ -42,15 +46,14 @@ class StackedCells(keras.layers.Layer):
         layers: int = 1,
         dropout: float = 0.0,
         reset_after: bool = True,
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.kind, self.units, self.reset_after = cell, units, reset_after
         self.has_own_loop = has_own_loop(cell, reset_after)
         form = {"reset_after": reset_after} if cell == "gru" else {}
         self.cells = [_CELLS[cell](units, name=f"{cell}_{n}", **form) for n in range(layers)]
-        passing = layers - 1 if dropout else 0
-        self.dropouts = [Dropout(dropout) for _ in range(passing)]
+        self.dropouts = [Dropout(dropout) for _ in range(layers - 1 if dropout else 0)]
 
     def build(self, known_shape: tuple, entering: int = 0) -> None:
         """Create the weights for known inputs (..., F) and entering inputs of a width, if any."""
@@ -64,15 +67,15 @@ class StackedCells(keras.layers.Layer):
                 name="entering_kernel", shape=(entering, gates), initializer="glorot_uniform"
             )
 
-    def project(self, inputs):
+    def project(self, inputs: Tensor) -> Tensor:
         """Return what inputs (..., F) known in advance add to the first cell's gates, (..., G)."""
         return self._projected(self.cells[0], inputs)
 
-    def project_entering(self, inputs):
+    def project_entering(self, inputs: Tensor) -> Tensor:
         """Return what inputs (B, F) that depend on the previous step add to these gates, (B, G)."""
         return ops.matmul(inputs, self._cast(self.entering_kernel))
 
-    def drops(self, inputs, training) -> tuple:
+    def drops(self, inputs: Tensor, training: bool | None) -> tuple:
         """Return the dropout between cells as factors (B, T, units), for inputs (B, T, F)."""
         if not training:
             return ()
@@ -80,7 +83,7 @@ class StackedCells(keras.layers.Layer):
         ones = ops.ones(shape, self.compute_dtype)
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
 
-    def through(self, inputs, states: tuple, training):
+    def through(self, inputs: Tensor, states: tuple, training: bool | None) -> Tensor:
         """Return the last cell's output at each step, (B, T, units), of inputs known in advance."""
         drops = self.drops(inputs, training)
         for number, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
@@ -89,23 +92,17 @@ class StackedCells(keras.layers.Layer):
             inputs = recurred(self.kind, cell, inputs, first)[0]
         return inputs
 
-    def advance(self, states: tuple, projected, drops: tuple = ()) -> tuple:
-        """Advance by one step.
+    def advance(self, states: tuple, projected: Tensor, drops: tuple = ()) -> tuple:
+        """Return the next states; the output of the last cell is `states[-1][0]`.
 
-        Args:
-            states: per cell its state, for an LSTM two: (B, units) each.
-            projected: (B, G), the sum of the projections.
-            drops: one step of `drops`, (B, units) each.
-
-        Returns:
-            The next states; the output of the last cell is `states[-1][0]`.
+        `states` has per cell its state, for an LSTM two: (B, units) each. `projected` (B, G) is the
+        sum of the projections, `drops` one step of `drops`, (B, units) each.
         """
         following = []
         for number, (cell, state) in enumerate(zip(self.cells, states, strict=True)):
             if number:
                 passed = following[-1][0]
-                if drops:
-                    passed = passed * drops[number - 1]
+                passed = passed * drops[number - 1] if drops else passed
                 projected = self._projected(cell, passed)
             following.append(getattr(self, f"_{self.kind}")(cell, projected, state))
         return tuple(following)
@@ -149,7 +146,9 @@ class StackedCells(keras.layers.Layer):
         return ops.cast(weight, self.compute_dtype)
 
 
-def through_time(step, state, inputs, widths, dtype) -> tuple:
+def through_time(
+    step: Callable[..., tuple], state: Any, inputs: Any, widths: Sequence[int], dtype: str
+) -> tuple:
     """Return the outputs (B, T, width) of a loop over the steps of a sequence.
 
     `step(index, state, inputs of one step)` returns the next state, a structure of tensors, and

@@ -15,10 +15,10 @@ def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5. Difference: an odd width is
     allowed; its last column is a sine without its cosine. (length, width) float64.
     """
-    return waves(np.arange(length, dtype="float64")[:, None], width, base, np)
+    return waves(np.arange(length, dtype="float64")[:, None], width, np, base)
 
 
-def waves(positions: Any, width: int, base: float, xp: Any) -> Any:
+def waves(positions: Any, width: int, xp: Any, base: float = 10000.0) -> Any:
     """Return sines in the even columns and cosines in the odd ones, for float64 positions.
 
     In float32 the angle would have an error of 5e-4 at position 10,000. `xp` is the library of

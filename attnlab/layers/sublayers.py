@@ -8,8 +8,7 @@ import keras
 import tensorflow as tf
 
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.requirements import require_choice
-from attnlab.errors import RequestError
+from attnlab.attention.functional import Tensor, require_choice, rms_normalized
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
@@ -19,7 +18,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
     a norm. It has Keras's name because saved weights are found by class names.
     """
 
-    def call(self, vectors):
+    def call(self, vectors: Tensor) -> Tensor:
         """Normalise (..., units)."""
         wide = tf.cast(vectors, tf.float32)
         beta = self.beta if self.center else tf.zeros_like(tf.convert_to_tensor(self.gamma))
@@ -59,36 +58,29 @@ class RMSNormalization(keras.layers.Layer):
     implementation.
     """
 
-    def __init__(self, *, epsilon: float = 1e-6, **kwargs):
+    def __init__(self, *, epsilon: float = 1e-6, **kwargs: Any):
         super().__init__(**kwargs)
         self.epsilon = epsilon
         self.supports_masking = True
 
-    def build(self, vectors_shape):
+    def build(self, vectors_shape: tuple) -> None:
         """Create gamma (units,)."""
         self.gamma = self.add_weight(name="gamma", shape=vectors_shape[-1:], initializer="ones")
 
-    def call(self, vectors):
+    def call(self, vectors: Tensor) -> Tensor:
         """Normalise (..., units)."""
-        wide = tf.cast(vectors, tf.float32)
-        square = tf.reduce_mean(tf.square(wide), axis=-1, keepdims=True)
-        normal = wide * tf.math.rsqrt(square + self.epsilon)
-        return tf.cast(normal * tf.convert_to_tensor(self.gamma), self.compute_dtype)
+        return tf.cast(rms_normalized(vectors, self.gamma, self.epsilon), self.compute_dtype)
 
 
 def make_norm(kind: str | None = None, *, biases: bool = True, **kwargs: Any) -> keras.layers.Layer:
     """Return the norm `layer` or `rms`; without `biases` a layer norm has no beta.
 
     None is Keras's own layer norm, whose results differ from `layer` by rounding.
-
-    Raises:
-        RequestError: there is no such norm.
     """
-    if kind is None:
-        return keras.layers.LayerNormalization(center=biases, **kwargs)
-    if require_choice("norm", kind, ("layer", "rms")) == "rms":
+    if kind == "rms":
         return RMSNormalization(**kwargs)
-    return LayerNormalization(center=biases, **kwargs)
+    classes = {None: keras.layers.LayerNormalization, "layer": LayerNormalization}
+    return classes[kind](center=biases, **kwargs)
 
 
 class FeedForward(keras.layers.Layer):
@@ -103,10 +95,17 @@ class FeedForward(keras.layers.Layer):
         inner: width of the hidden layer (the paper's 2048).
         activation: name of a Keras activation (the paper's is "relu"), or "swiglu".
         biases: whether to add biases.
+        **kwargs: of every Keras layer.
     """
 
     def __init__(
-        self, *, units: int, inner: int, activation: str = "relu", biases: bool = True, **kwargs
+        self,
+        *,
+        units: int,
+        inner: int,
+        activation: str = "relu",
+        biases: bool = True,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.inner = inner
@@ -118,14 +117,14 @@ class FeedForward(keras.layers.Layer):
         self.gate = keras.layers.Dense(inner, name="gate", **common) if gated else None
         self.contract = keras.layers.Dense(units, name="contract", **common)
 
-    def build(self, vectors_shape):
+    def build(self, vectors_shape: tuple) -> None:
         """Create W_1, b_1, W_2, b_2, and V and its bias."""
         self.expand.build(vectors_shape)
         if self.gate is not None:
             self.gate.build(vectors_shape)
         self.contract.build((*vectors_shape[:-1], self.inner))
 
-    def call(self, vectors):
+    def call(self, vectors: Tensor) -> Tensor:
         """Transform (B, T, units) position by position."""
         hidden = self.expand(vectors)
         return self.contract(hidden if self.gate is None else hidden * self.gate(vectors))
@@ -140,14 +139,11 @@ class ResidualLayer(keras.layers.Layer):
         dropout: probability of dropping an output of a sub-layer while training.
         norm: "post" or "pre".
         activation: of the feed-forward network.
-        epsilon: of the norms.
+        epsilon: of the norms; as in the paper's code (Keras's own default is 1e-3).
         normalization: "layer" or "rms".
         biases: whether norms and the feed-forward network have biases.
-        seed: int or None.
         norm_of: for each sub-layer the index of its norm.
-
-    Raises:
-        RequestError: an unknown norm or normalization.
+        **kwargs: of every Keras layer.
     """
 
     def __init__(
@@ -161,48 +157,33 @@ class ResidualLayer(keras.layers.Layer):
         epsilon: float = 1e-6,
         normalization: str = "layer",
         biases: bool = True,
-        seed: int | None = None,
         norm_of: tuple[int, ...] = (0, 1),
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.norm = require_choice("norm", norm, ("pre", "post"))
         self.units, self.norm_of = units, norm_of
         self.supports_masking = True
-        self.feed_forward = FeedForward(
-            units=units,
-            inner=feed_forward,
-            activation=activation,
-            biases=biases,
-            dtype=self.dtype_policy,
-            name="feed_forward",
-        )
-        own = {"biases": biases, "epsilon": epsilon, "dtype": self.dtype_policy}
+        common = {"biases": biases, "dtype": self.dtype_policy}
+        sizes = {"units": units, "inner": feed_forward, "activation": activation}
+        self.feed_forward = FeedForward(name="feed_forward", **sizes, **common)
         self.norms = [
-            make_norm(normalization, name=f"norm_{number}", **own)
+            make_norm(normalization, name=f"norm_{number}", epsilon=epsilon, **common)
             for number in sorted(set(norm_of))
         ]
-        self.dropouts = [
-            Dropout(dropout, seed=None if seed is None else seed + number, dtype=self.dtype_policy)
-            for number in range(len(norm_of))
-        ]
+        self.dropouts = [Dropout(dropout, dtype=self.dtype_policy) for _ in norm_of]
 
-    def before(self, number, vectors):
+    def before(self, number: int, vectors: Tensor) -> Tensor:
         """Return the input of a sub-layer, normalised in a pre-norm layer."""
         return self.norms[self.norm_of[number]](vectors) if self.norm == "pre" else vectors
 
-    def after(self, number, vectors, result, training):
+    def after(self, number: int, vectors: Tensor, result: Tensor, training: bool | None) -> Tensor:
         """Apply dropout and the residual after a sub-layer, and the norm in a post-norm layer."""
         summed = vectors + self.dropouts[number](result, training=training)
         return self.norms[self.norm_of[number]](summed) if self.norm == "post" else summed
 
-    def build_common(self, vectors_shape):
+    def build_common(self, vectors_shape: tuple) -> None:
         """Create the weights of the feed-forward network and the norms."""
-        if vectors_shape[-1] != self.units:
-            raise RequestError(
-                f"{type(self).__name__}: expected vectors of width units={self.units}, got "
-                f"{vectors_shape[-1]}"
-            )
         self.feed_forward.build(vectors_shape)
         for norm in self.norms:
             norm.build(vectors_shape)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
+from attnlab.attention.functional import Tensor
 from attnlab.layers.encoding import Encoding
 from attnlab.layers.transformer import EncoderStack
 
@@ -48,17 +50,14 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         dropout: float = 0.0,
         norm: str = "pre",
         positions: str = "learned",
-        **kwargs,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.width, self.layers, self.most = units, len(attention), most
         normal = keras.initializers.RandomNormal(stddev=0.02)
-        self.embedding = keras.layers.Embedding(
-            vocabulary, units, embeddings_initializer=normal, name="embedding"
-        )
-        self.segments = keras.layers.Embedding(
-            2, units, embeddings_initializer=normal, name="segments"
-        )
+        settings = {"output_dim": units, "embeddings_initializer": normal}
+        self.embedding = keras.layers.Embedding(vocabulary, name="embedding", **settings)
+        self.segments = keras.layers.Embedding(2, name="segments", **settings)
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
         self.dropout = Dropout(dropout)
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
@@ -72,14 +71,14 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
     @property
     def depths(self) -> dict[str, int]:
         """See `attnlab.encoders.tuning.FineTuned`."""
-        found = {variable.path: 0 for variable in self.variables}
+        depths = {variable.path: 0 for variable in self.variables}
         for number, layer in enumerate(self.encoder, 1):
-            found |= {variable.path: number for variable in layer.variables}
+            depths |= {variable.path: number for variable in layer.variables}
         if self.final_norm is not None:
-            found |= {variable.path: self.layers for variable in self.final_norm.variables}
-        return found
+            depths |= {variable.path: self.layers for variable in self.final_norm.variables}
+        return depths
 
-    def build(self, tokens_shape) -> None:
+    def build(self, tokens_shape: tuple) -> None:
         """Create the weights for rows of shape (B, S)."""
         shape = (*tokens_shape, self.width)
         self.embedding.build(tokens_shape)
@@ -87,7 +86,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
         self.norm.build(shape)
         self.build_stack(shape, self.most)
 
-    def call(self, tokens, training=None) -> Encoding:
+    def call(self, tokens: Tensor, training: bool | None = None) -> Encoding:
         """Encode (B, S) tokens."""
         ends = ops.cast(ops.equal(tokens, END), "int32")
         behind = ops.cast(ops.cumsum(ends, axis=1) - ends > 0, "int32")

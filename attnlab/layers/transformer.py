@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
 
 from attnlab.attention.base import Attention, AttentionOutput, PositionBias, ProjectedMemory
+from attnlab.attention.functional import Tensor
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.sublayers import ResidualLayer, make_norm
@@ -16,14 +17,14 @@ from attnlab.layers.sublayers import ResidualLayer, make_norm
 class EncoderLayerOutput(NamedTuple):
     """What an encoder layer returns."""
 
-    vectors: Any  # (B, T, units)
+    vectors: Tensor  # (B, T, units)
     attention: AttentionOutput  # of the self-attention
 
 
 class DecoderLayerOutput(NamedTuple):
     """What a decoder layer returns."""
 
-    vectors: Any  # (B, T, units)
+    vectors: Tensor  # (B, T, units)
     self_attention: AttentionOutput  # weights (B, H, T, L); L = T, or the cache's length
     cross_attention: AttentionOutput  # weights (B, H, T, S) over the encoder's memory
     cache: Any  # of the target so far, for the next call; None for whole targets
@@ -42,58 +43,46 @@ class TransformerEncoderLayer(ResidualLayer):
     Args:
         attention: an `Attention` layer of this layer's own; its context must be `units` wide.
         causal: whether a step sees only itself and its past, as in a language model.
-        **kwargs: as for `ResidualLayer`; epsilon is 1e-6 as in the paper's code (Keras's own
-            default is 1e-3).
+        **kwargs: as for `ResidualLayer`.
 
-    Call arguments:
-        vectors: (B, T, units); a Keras mask is used if there is one.
-        attention_mask: None, or bool, broadcastable to (B, T, T); True = attend.
-        position_bias: None, or what `Attention` adds to the scores, `PositionalEncoding.bias`.
-        training: whether to drop.
+    A call gets vectors (B, T, units), whose Keras mask is used if there is one, and
+    `attention_mask`, `position_bias` and `training` as `Attention` does.
 
     Raises:
-        RequestError: an unknown norm; vectors or a context of another width than `units`.
+        RequestError: an unknown norm; a context of another width than `units`.
     """
 
-    def __init__(
-        self,
-        *,
-        attention: Attention,
-        units: int,
-        feed_forward: int,
-        causal: bool = False,
-        **kwargs,
-    ):
-        super().__init__(units=units, feed_forward=feed_forward, **kwargs)
+    def __init__(self, *, attention: Attention, causal: bool = False, **kwargs: Any):
+        super().__init__(**kwargs)
         self.attention, self.causal = attention, causal
 
-    def build(self, vectors_shape):
+    def build(self, vectors_shape: tuple) -> None:
         """Create all weights."""
         self.build_common(vectors_shape)
         _build_attention(self.attention, vectors_shape, vectors_shape)
 
     def call(
         self,
-        vectors,
-        attention_mask=None,
+        vectors: Tensor,
+        attention_mask: Tensor = None,
         position_bias: PositionBias | None = None,
-        training=None,
+        training: bool | None = None,
     ) -> EncoderLayerOutput:
         """Encode (B, T, units)."""
         sequence = self.before(0, vectors)
+        settings = {"position_bias": position_bias, "training": training}
         attended = self.attention(
-            sequence,
-            sequence,
-            mask=attention_mask,
-            causal=self.causal,
-            position_bias=position_bias,
-            training=training,
+            sequence, sequence, mask=attention_mask, causal=self.causal, **settings
         )
         return EncoderLayerOutput(self._after(vectors, attended, training), attended)
 
     def next(
-        self, vectors, cache, start_index, position_bias: PositionBias | None = None
-    ) -> tuple[Any, Any]:
+        self,
+        vectors: Tensor,
+        cache: Any,
+        start_index: Any,
+        position_bias: PositionBias | None = None,
+    ) -> tuple[Tensor, Any]:
         """Encode the next vectors (B, T, units) of causal sequences, from start_index on.
 
         Returns what one call over the whole sequences has there, and the next cache; the first one
@@ -131,15 +120,9 @@ class TransformerDecoderLayer(ResidualLayer):
         book: whether to use the first norm twice, as the book does. Only with `norm="post"`.
         **kwargs: as for `ResidualLayer`.
 
-    Call arguments:
-        vectors: (B, T, units).
-        memory: (B, S, M), or what `project` made of it.
-        memory_mask: None, or bool (B, S); True = attend. Keras fills it in when the memory comes
-            out of a layer that masks.
-        cache: None for whole targets, or what `empty_cache` or the call before returned.
-        start_index: absolute position of the first vector, int or scalar int tensor.
-        position_bias: None, or what is added to the scores of the self-attention.
-        training: whether to drop.
+    A call gets vectors (B, T, units), the memory (B, S, M) or what `project` made of it, `cache`
+    (None for whole targets), and `memory_mask`, `start_index`, `position_bias` (of the
+    self-attention) and `training` as `Attention` does.
 
     Raises:
         RequestError: as for `TransformerEncoderLayer`; `book` with a pre-norm; a cross-attention
@@ -151,42 +134,39 @@ class TransformerDecoderLayer(ResidualLayer):
         *,
         self_attention: Attention,
         cross_attention: Attention,
-        units: int,
-        feed_forward: int,
         book: bool = False,
-        **kwargs,
+        **kwargs: Any,
     ):
-        norm_of = (0, 0, 1) if book else (0, 1, 2)
-        super().__init__(units=units, feed_forward=feed_forward, norm_of=norm_of, **kwargs)
+        super().__init__(norm_of=(0, 0, 1) if book else (0, 1, 2), **kwargs)
         if book and self.norm != "post":
             raise RequestError(f"book=true is a post-norm layer, got norm={self.norm}")
         if (reason := cross_attention.one_sequence) is not None:
             raise RequestError(f"{reason}: it can't be a decoder's attention to its source")
         self.self_attention, self.cross_attention = self_attention, cross_attention
 
-    def build(self, vectors_shape, memory_shape):
+    def build(self, vectors_shape: tuple, memory_shape: tuple) -> None:
         """Create all weights."""
         self.build_common(vectors_shape)
         _build_attention(self.self_attention, vectors_shape, vectors_shape)
         _build_attention(self.cross_attention, vectors_shape, memory_shape)
 
-    def project(self, memory) -> ProjectedMemory:
+    def project(self, memory: Tensor) -> ProjectedMemory:
         """Return keys and values of the encoder's memory (B, S, M), needed once per source."""
         return self.cross_attention.project(memory)
 
-    def empty_cache(self, batch, length) -> Any:
+    def empty_cache(self, batch: Any, length: int | None) -> Any:
         """Return an empty cache for `length` target steps; None: a growing cache."""
         return self.self_attention.empty_cache(batch, length, self.units)
 
     def call(
         self,
-        vectors,
-        memory,
-        memory_mask=None,
-        cache=None,
-        start_index=0,
+        vectors: Tensor,
+        memory: Tensor | ProjectedMemory,
+        memory_mask: Tensor = None,
+        cache: Any = None,
+        start_index: Any = 0,
         position_bias: PositionBias | None = None,
-        training=None,
+        training: bool | None = None,
     ) -> DecoderLayerOutput:
         """Decode (B, T, units)."""
         if isinstance(memory_mask, ProjectedMemory):
@@ -200,13 +180,9 @@ class TransformerDecoderLayer(ResidualLayer):
                 sequence, cache, start_index=start_index, **settings
             )
         vectors = self.after(0, vectors, attended.context, training)
-        crossed = self.cross_attention(
-            self.before(1, vectors),
-            memory,
-            memory_mask=memory_mask,
-            start_index=start_index,
-            training=training,
-        )
+        settings = {"start_index": start_index, "training": training}
+        query = self.before(1, vectors)
+        crossed = self.cross_attention(query, memory, memory_mask=memory_mask, **settings)
         vectors = self.after(1, vectors, crossed.context, training)
         expanded = self.feed_forward(self.before(2, vectors))
         vectors = self.after(2, vectors, expanded, training)
@@ -227,12 +203,31 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
         attention.project(keras.KerasTensor((1, 1, memory_shape[-1])))
 
 
+def of_model(positions: str, short_convolution: int) -> dict[str, Any]:
+    """Return the arguments of a mechanism that two settings of its model decide."""
+    settings = {"rope": positions == "rope", "short_convolution": short_convolution}
+    return {name: value for name, value in settings.items() if value}
+
+
+def self_attention(
+    make: Callable[..., Attention], settings: MutableMapping[str, Any]
+) -> list[Attention]:
+    """Return a mechanism per layer; takes `layers` and `short_convolution` out of `settings`.
+
+    `make` makes one, with further arguments of its constructor. It refuses positions and short
+    convolutions that it can't have.
+    """
+    layers, width = settings.pop("layers"), settings.pop("short_convolution", 0)
+    arguments = of_model(settings.get("positions", ""), width)
+    return [make(**arguments) for _ in range(layers)]
+
+
 def numbered(mechanisms: Iterable[Attention]) -> list[Attention]:
     """Return the mechanisms of a stack's layers, each with its layer's number as `depth`."""
-    found = [*mechanisms]
-    for number, each in enumerate(found):
-        each.depth = number
-    return found
+    mechanisms = [*mechanisms]
+    for number, mechanism in enumerate(mechanisms):
+        mechanism.depth = number
+    return mechanisms
 
 
 class EncoderStack:
@@ -264,9 +259,9 @@ class EncoderStack:
         ]
         self.final_norm = None
         if norm == "pre":
-            own = {name: layer[name] for name in ("epsilon", "biases") if name in layer}
+            form = {name: layer[name] for name in ("epsilon", "biases") if name in layer}
             self.final_norm = make_norm(
-                layer.get("normalization"), name="final_norm", **{"epsilon": 1e-6, **own}
+                layer.get("normalization"), name="final_norm", **{"epsilon": 1e-6, **form}
             )
 
     def build_stack(self, shape: tuple, most: int | None = None) -> None:
@@ -284,19 +279,19 @@ class EncoderStack:
         if self.final_norm is not None:
             self.final_norm.build(shape)
 
-    def through_stack(self, vectors, mask=None, training=None) -> tuple[Any, AttentionOutput]:
+    def through_stack(
+        self, vectors: Tensor, mask: Tensor = None, training: bool | None = None
+    ) -> tuple[Tensor, AttentionOutput]:
         """Return vectors (B, T, units) after the last layer, not normed, and its attention."""
         output = None
+        settings = {"position_bias": self.position.bias, "training": training}
         for layer in self.encoder:
-            vectors, output = layer(
-                vectors,
-                attention_mask=mask,
-                position_bias=self.position.bias,
-                training=training,
-            )
+            vectors, output = layer(vectors, attention_mask=mask, **settings)
         return vectors, output
 
-    def next_through_stack(self, vectors, caches: Sequence[Any], start_index):
+    def next_through_stack(
+        self, vectors: Tensor, caches: Sequence[Any], start_index: Any
+    ) -> tuple[Tensor, list[Any]]:
         """Return the next vectors (B, T, units) of causal sequences, likewise, and the caches.
 
         `caches` are those of `empty_caches` or the call before.
@@ -307,10 +302,10 @@ class EncoderStack:
             new.append(cache)
         return vectors, new
 
-    def empty_caches(self, batch, length: int | None) -> list[Any]:
+    def empty_caches(self, batch: Any, length: int | None) -> list[Any]:
         """Return a cache per layer for sequences of at most `length` steps; None: growing."""
         return [layer.attention.empty_cache(batch, length, layer.units) for layer in self.encoder]
 
-    def normed(self, vectors):
+    def normed(self, vectors: Tensor) -> Tensor:
         """Return vectors (..., units) with the final norm, if there is one."""
         return vectors if self.final_norm is None else self.final_norm(vectors)

@@ -43,7 +43,7 @@ def build_model(
     if name == "rnn":
         given["attention"] = attention()
     elif name == "transformer":
-        from attnlab.layers.self_attention import self_attention
+        from attnlab.layers.transformer import self_attention
 
         given["attention"] = self_attention(attention, given)
     elif name == "pretrained":

@@ -4,44 +4,29 @@ import numpy as np
 import pytest
 
 from attnlab.attention import (
+    DifferentialAttention,
+    LinearAttention,
     LuongGlobalAttention,
     LuongLocalAttention,
     MultiHeadAttention,
     PoolingAttention,
     ScaledDotProductAttention,
 )
+from attnlab.attention.functional import rotated
 from attnlab.errors import RequestError
 
 
 @pytest.mark.parametrize(
     "make, message",
     [
-        (
-            lambda: LuongGlobalAttention(score="dto"),
-            "score must be one of dot, general, concat, location, got 'dto'",
-        ),
-        (
-            lambda: LuongLocalAttention(score="location"),
-            "score must be one of dot, general, concat, got 'location'",
-        ),
-        (
-            lambda: LuongLocalAttention(alignment="diagonal"),
-            "alignment must be one of monotonic, predictive, got 'diagonal'",
-        ),
-        (lambda: LuongLocalAttention(window=0), "window must be at least 1, got 0"),
-        (lambda: PoolingAttention(dropout=1.0), "dropout must be at least 0 and below 1, got 1.0"),
-        (lambda: ScaledDotProductAttention(units=3), "units=3 has no effect without project=true"),
-        (lambda: LuongGlobalAttention(units=3), "units=3 has no effect without score=concat"),
-        (lambda: LuongGlobalAttention(max_length=9), "max_length=9 .* without score=location"),
-        (
-            lambda: LuongLocalAttention(alignment="monotonic", units=3),
-            "units=3 has no effect without alignment=predictive or score=concat",
-        ),
-        (lambda: MultiHeadAttention(heads=3, units=7), "heads = 3 must divide units = 7"),
-        (
-            lambda: MultiHeadAttention(heads=4, units=8, book=True),
-            "heads = 4 must divide units / heads = 8 / 4",
-        ),
+        (lambda: LuongLocalAttention(score="location"), "score must be one of dot, general, con"),
+        (lambda: LuongLocalAttention(alignment="diagonal"), "alignment must be one of monotonic"),
+        (lambda: LinearAttention(feature_map="exp"), "feature_map must be one of elu, taylor, got"),
+        (lambda: MultiHeadAttention(gate="wide"), "gate must be one of none, headwise, elementwis"),
+        (lambda: LuongGlobalAttention(score="concat", rope=True), "score=concat can't have rotary"),
+        (lambda: MultiHeadAttention(short_convolution=1), "short_convolution=1: expected 0, or 2"),
+        (lambda: PoolingAttention(short_convolution=4), "queries, keys and values; got Pooling"),
+        (lambda: rotated(np.ones((1, 2, 5))), "the width of a head must be even, got 5"),
     ],
 )
 def test_settings_out_of_range(make, message):
@@ -53,46 +38,26 @@ def test_settings_out_of_range(make, message):
     "layer, message",
     [
         (LuongGlobalAttention(score="dot"), "score=dot needs .* equal width, got 7 and 11"),
-        (LuongLocalAttention(score="dot"), "score=dot needs .* equal width, got 7 and 11"),
         (ScaledDotProductAttention(), "project=false needs .* equal width, got 7 and 11"),
         (MultiHeadAttention(heads=3), "heads = 3 must divide units = 7"),
-        (LuongGlobalAttention(score="location", max_length=3), "reaches 3 .* got a memory of 5"),
+        (MultiHeadAttention(heads=6, units=24, kv_heads=4), "kv_heads = 4 must divide heads = 6"),
+        (
+            MultiHeadAttention(heads=4, units=8, book=True),
+            "heads = 4 must divide units / heads = 2",
+        ),
+        (DifferentialAttention(heads=3, units=9), r"2 \* 3 must divide units = 9"),
+        (PoolingAttention(), "known length"),
+        (LuongGlobalAttention(score="location"), "known length"),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_shapes_that_do_not_fit_the_settings(layer, message):
-    with pytest.raises(ValueError, match=message):
-        layer.build((2, 3, 7), (2, 5, 11))
+    with pytest.raises(RequestError, match=message):
+        layer.build((2, 3, 7), (2, None, 11))
 
 
-@pytest.mark.parametrize(
-    "layer", [PoolingAttention(), LuongGlobalAttention(score="location")], ids=["pooling", "loc"]
-)
-def test_weights_per_position_need_a_known_length(layer):
-    with pytest.raises(RequestError, match="known length"):
-        layer.build((2, 3, 7), (2, None, 7))
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda layer, query, memory: layer([query, memory]),
-        lambda layer, query, memory: layer(query, memory, return_attention_scores=True),
-        lambda layer, query, memory: layer(query, value=memory),
-    ],
-)
-def test_calls_in_the_form_of_keras_layers_get_the_right_form(call):
-    query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
-    with pytest.raises(RequestError, match="LuongGlobal.* expected `context, weights = layer"):
-        call(LuongGlobalAttention(), query, memory)
-
-
-def test_memories_of_the_wrong_length_are_refused():
-    query, memory = np.zeros((2, 3, 7), "float32"), np.zeros((2, 5, 7), "float32")
-    pooling, location = PoolingAttention(), LuongGlobalAttention(score="location")
-    for layer in (pooling, location):
-        layer(query, memory)
-    with pytest.raises(ValueError, match="built for a memory of 5 steps, got 4"):
-        pooling(query, memory[:, :4])
+def test_a_memory_longer_than_location_scores_reach_is_refused():
+    layer = LuongGlobalAttention(score="location")
+    layer.build((2, 3, 7), (2, 5, 7))
     with pytest.raises(ValueError, match="reaches 5 memory steps .* got a memory of 10"):
-        location.project(np.concatenate([memory, memory], 1))
+        layer(np.zeros((2, 3, 7), "float32"), np.zeros((2, 10, 7), "float32"))

@@ -55,17 +55,6 @@ def test_scaled_dot_product_is_keras_attention_with_a_scale(masked, project):
     assert_same(output, *keras_attention(reference, query, values, keys, masked))
 
 
-def test_scaled_dot_product_is_torchs(masked):
-    torch = pytest.importorskip("torch")
-    query, memory = normal(B, T, Q), normal(B, S, Q, seed=1)
-    output = attend(ScaledDotProductAttention(), query, memory, masked)
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        *(torch.from_numpy(x) for x in (query, memory, memory)),
-        attn_mask=torch.from_numpy(MASK[:, None]) if masked else None,
-    )
-    assert_same(output, expected.numpy())
-
-
 @pytest.mark.parametrize("heads, units", [(1, 7), (3, 21), (5, 10)])
 def test_multi_head_is_keras_multi_head_attention(masked, heads, units):
     query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
@@ -120,18 +109,6 @@ def test_luong_general_is_keras_attention_on_projected_keys(masked):
     assert_same(output, *keras_attention(keras.layers.Attention(), query, memory, keys, masked))
 
 
-def test_one_matrix_on_both_vectors_is_two_matrices(masked):
-    """Luong's concat, v' tanh(W [s; h]), is Bahdanau's v' tanh(W_1 s + W_2 h)."""
-    query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
-    concat, additive = LuongGlobalAttention(score="concat", units=U), BahdanauAttention(units=U)
-    output = attend(concat, query, memory, masked)
-    w, v = concat.get_weights()
-    additive.build(query.shape, memory.shape)
-    additive.set_weights([w[:Q], w[Q:], v])
-    expected = attend(additive, query, memory, masked)
-    assert_same(output, expected.context, np.array(expected.weights))
-
-
 def test_luong_concat_is_the_formula():
     query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
     layer = LuongGlobalAttention(score="concat", units=U)
@@ -178,14 +155,3 @@ def test_pooling_is_the_formula_of_chapter_9():
     np.testing.assert_allclose(weights[:, 0], np.stack([expected] * T, 1), rtol=1e-5)
     pooled = np.einsum("bs,bsm->bm", expected, memory)
     np.testing.assert_allclose(context, np.stack([pooled] * T, 1), rtol=1e-4, atol=1e-6)
-
-
-def test_pooling_over_twenty_steps_gives_no_weight_above_028():
-    memory = np.zeros((1, 20, 1), "float32")
-    layer = PoolingAttention()
-    layer.build((1, 1, 1), memory.shape)
-    layer.set_weights([np.zeros(1), np.array([99.0] + [-99.0] * 19)])
-    largest = float(layer(memory[:, :1], memory).weights[0, 0, 0, 0])
-    assert (
-        largest == pytest.approx(np.e / (np.e + 19 / np.e), rel=1e-5) and round(largest, 2) == 0.28
-    )

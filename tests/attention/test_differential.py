@@ -7,7 +7,6 @@ from torch_references import B, H, T, W, assert_is_torchs, with_random_weights
 
 from attnlab.attention import DifferentialAttention, MultiHeadAttention
 from attnlab.attention.contract import normal
-from attnlab.errors import RequestError
 from attnlab.layers.transformer import EncoderStack
 
 
@@ -100,8 +99,3 @@ def test_each_map_of_a_head_has_its_position_bias():
     np.testing.assert_allclose(biased[:, 0], plain[:, 0], atol=1e-6)
     own = (1 - float(layer.share)) * np.eye(T)
     np.testing.assert_allclose(biased[:, 1:], np.broadcast_to(own, (B, 2, T, T)), atol=1e-5)
-
-
-def test_twice_the_heads_must_divide_the_units():
-    with pytest.raises(RequestError, match=r"2 \* 3 must divide units = 9"):
-        DifferentialAttention(heads=3, units=9)

@@ -14,9 +14,8 @@ from torch_references import (
     with_random_weights,
 )
 
-from attnlab.attention import ForgettingAttention, MultiHeadAttention
+from attnlab.attention import ForgettingAttention
 from attnlab.attention.contract import normal
-from attnlab.config.options import option_content
 
 
 def test_weights_are_the_formula_and_masked_steps_forget_nothing():
@@ -79,23 +78,3 @@ def test_gates_start_nearly_open():
     layer.build((B, T, W), (B, T, W))
     np.testing.assert_array_equal(layer.gate_bias, np.full(H, 5.0))
     assert layer.count_params() == 4 * W * W + H * (W + 1)
-
-
-def test_with_open_gates_it_is_multi_head_attention_without_biases():
-    layer = with_random_weights(ForgettingAttention(heads=H, rope=True))
-    layer.gate_kernel.assign(layer.gate_kernel * 0)
-    layer.gate_bias.assign(layer.gate_bias * 0 + 40)
-    other = with_random_weights(MultiHeadAttention(heads=H, rope=True))
-    kernels = iter(layer.get_weights()[:4])
-    other.set_weights(
-        [each * 0 if "bias" in each.name else next(kernels) for each in other.weights]
-    )
-    x = normal(B, T, W, seed=3)
-    one, two = (each(x, x, causal=True) for each in (layer, other))
-    np.testing.assert_allclose(one.weights, two.weights, atol=1e-6)
-    np.testing.assert_allclose(one.context, two.context, atol=1e-5)
-
-
-def test_only_language_models_may_have_it():
-    rules = option_content("attention", "forgetting")["rules"]
-    assert rules["task.name"]["choices"] == ["language"]

@@ -16,7 +16,6 @@ from torch_references import (
 
 from attnlab.attention import LinearAttention
 from attnlab.attention.contract import normal
-from attnlab.errors import RequestError
 
 
 def similarity(feature_map, q, k):
@@ -93,8 +92,3 @@ def test_the_size_of_keys_and_of_the_state():
         assert layer.query_kernel.shape == (W, H * settings.get("key_size", 4))
         (sums,) = layer.empty_cache(2, None, W)
         assert sums.shape == (2, H, features, W // H + 1)
-
-
-def test_unknown_features_are_refused():
-    with pytest.raises(RequestError, match="feature_map must be one of elu, taylor, got 'exp'"):
-        LinearAttention(feature_map="exp")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlab.attention import LuongGlobalAttention, LuongLocalAttention
+from attnlab.attention import LuongLocalAttention
 from attnlab.attention.contract import normal
 
 B, T, S, W, U = 2, 3, 11, 5, 7
@@ -77,26 +77,6 @@ def test_weights_and_context_equal_the_loop(alignment, score, window, masked, qu
     np.testing.assert_allclose(context, expected @ memory, atol=1e-5)
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_monotonic_equals_global_when_the_window_spans_the_source(score, query, memory):
-    units = U if score == "concat" else None
-    local = LuongLocalAttention(alignment="monotonic", score=score, window=S, units=units)
-    wide = LuongGlobalAttention(score=score, units=units)
-    for layer in (local, wide):
-        layer.build(query.shape, memory.shape)
-    wide.set_weights(local.get_weights())
-    for one, other in zip(
-        local(query, memory, mask=MASK), wide(query, memory, mask=MASK), strict=True
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-6)
-
-
-def test_predictive_weights_are_the_softmax_times_the_gaussian_not_normalised(query, memory):
-    layer = LuongLocalAttention(alignment="predictive", score="dot", window=2, units=U)
-    sums = np.array(layer(query, memory).weights).sum(-1)
-    assert np.all(sums > 0.1) and np.all(sums < 0.99)
-
-
 def test_position_follows_the_true_source_length(query, memory):
     layer = LuongLocalAttention(alignment="predictive", score="dot", units=U)
     layer.build(query.shape, memory.shape)
@@ -112,10 +92,3 @@ def test_window_beyond_the_source_gives_zeros(query, memory):
     inside = np.array(weights)[:, 0].sum(-1)
     np.testing.assert_allclose(inside, [[1, 0, 0]] * B, atol=1e-6)
     assert np.all(np.array(context)[:, 1:] == 0)
-
-
-def test_monotonic_has_no_gaussian_and_no_position_weights(query, memory):
-    layer = LuongLocalAttention(alignment="monotonic", score="dot", window=2)
-    weights = layer(0 * query, memory, start_index=5).weights
-    np.testing.assert_allclose(weights[0, 0, 0], [0, 0, 0, 0.2, 0.2, 0.2, 0.2, 0.2, 0, 0, 0])
-    assert layer.weights == []

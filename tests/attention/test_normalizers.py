@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from attnlab.attention import BahdanauAttention
 from attnlab.attention.contract import normal
-from attnlab.attention.normalizers import NORMALIZERS, entmax15, sigmoid, sink_softmax, sparsemax
-from attnlab.errors import RequestError
+from attnlab.attention.functional import NORMALIZERS, sigmoid, sink_softmax
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 SCORES = 2 * normal(7, 11, seed=3)
@@ -104,19 +102,6 @@ def test_float16_scores_that_overflowed_give_finite_weights(name):
     assert weights.dtype == "float32" and np.isfinite(weights).all()
 
 
-def test_sparse_weights_by_hand():
-    for function, scores, weights in (
-        (sparsemax, [0.5, 0.1, -0.5], [0.7, 0.3, 0]),
-        (sparsemax, [3, 1, 0], [1, 0, 0]),
-        (sparsemax, [2, 2, 2], [1 / 3] * 3),
-        (entmax15, [2, 0, -1], [1, 0, 0]),
-        (entmax15, [5, 5], [0.5, 0.5]),
-    ):
-        found = np.array(function(tf.constant([scores], "float64")))[0]
-        np.testing.assert_allclose(found, weights, atol=1e-12)
-        np.testing.assert_array_equal(found == 0, np.equal(weights, 0))
-
-
 def test_long_rows_are_exact_enough():
     scores = normal(3, 1999, seed=6)
     for name, (factor, power) in POWERS.items():
@@ -153,13 +138,3 @@ def test_sparse_weights_and_gradients_are_those_of_the_package_entmax(name):
     weights, gradient = gradients(NORMALIZERS[name], SCORES, MASK)
     np.testing.assert_allclose(weights[1:], expected.detach().numpy(), atol=1e-6)
     np.testing.assert_allclose(gradient[1:], scores.grad.numpy(), atol=1e-6)
-
-
-def test_an_unknown_normalizer_is_refused():
-    with pytest.raises(RequestError, match="normalizer must be one of softmax, .*got 'softmin'"):
-        BahdanauAttention(normalizer="softmin")
-
-
-def test_only_sigmoid_weights_add_up_to_more():
-    found = {name: BahdanauAttention(normalizer=name).weights_are for name in NORMALIZERS}
-    assert found.pop("sigmoid") == "positive" and set(found.values()) == {"shares"}

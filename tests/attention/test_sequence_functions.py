@@ -8,7 +8,6 @@ import tensorflow as tf
 from attnlab.attention import MultiHeadAttention
 from attnlab.attention.contract import normal
 from attnlab.attention.functional import causal_convolution, rotated
-from attnlab.errors import RequestError
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -29,19 +28,6 @@ def test_pairs_of_numbers_are_turned_as_complex_ones(start):
         np.testing.assert_allclose(rotated(vectors, index), expected, atol=1e-5)
 
 
-def test_lengths_stay_and_products_depend_on_the_distance():
-    query, key = normal(1, 1, D, seed=1), normal(1, 1, D, seed=2)
-    turned = np.array(rotated(query, 12_345))
-    assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(query), rel=1e-5)
-    assert np.abs(turned - query).max() > 0.1
-
-    def product(p, s):
-        return float(np.sum(np.array(rotated(query, p)) * np.array(rotated(key, s))))
-
-    assert product(9, 4) == pytest.approx(product(1005, 1000), abs=1e-3)
-    assert product(9, 4) != pytest.approx(product(9, 5), abs=1e-2)
-
-
 def test_turns_are_those_of_keras_hub():
     hub = pytest.importorskip("keras_hub")
     vectors = normal(B, T, H, D)
@@ -50,27 +36,12 @@ def test_turns_are_those_of_keras_hub():
     np.testing.assert_allclose(np.swapaxes(found, 1, 2), expected, atol=1e-5)
 
 
-def test_turns_are_the_papers_with_other_columns():
-    """The paper and rotary-embedding-torch pair neighbours; ours pairs the halves."""
-    theirs, torch = pytest.importorskip("rotary_embedding_torch"), pytest.importorskip("torch")
-    vectors = normal(B, H, T, D)
-    halves = np.concatenate([np.arange(0, D, 2), np.arange(1, D, 2)])
-    turn = theirs.RotaryEmbedding(dim=D).rotate_queries_or_keys
-    expected = turn(torch.tensor(vectors), offset=5).detach().numpy()
-    np.testing.assert_allclose(rotated(vectors[..., halves], 5), expected[..., halves], atol=1e-5)
-
-
 def test_angles_are_exact_in_mixed_precision():
     vectors = normal(1, 1, D)
     exact = np.array(rotated(vectors, 3001))
     found = rotated(tf.cast(vectors, tf.bfloat16), 3001)
     assert found.dtype == tf.bfloat16
     np.testing.assert_allclose(tf.cast(found, tf.float32), exact, atol=0.02)
-
-
-def test_an_odd_width_is_refused():
-    with pytest.raises(RequestError, match="the width of a head must be even, got 5"):
-        rotated(normal(1, 2, 5))
 
 
 def test_a_layer_turns_queries_and_keys_but_not_values():
@@ -108,14 +79,6 @@ def test_a_vector_is_mixed_with_those_before_it(steps):
     )
 
 
-def test_heads_have_taps_of_their_own():
-    vectors, taps = normal(B, H, T, D), normal(N, H, D)
-    found = causal_convolution(vectors, taps)
-    for head in range(H):
-        expected = convolved(vectors[:, head], taps[:, head])
-        np.testing.assert_allclose(found[:, head], expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("given", [int, tf.constant])
 def test_vectors_before_the_sequence_count_as_zero(given):
     vectors, taps = normal(B, T, D), normal(N, D)
@@ -140,25 +103,6 @@ def test_gradients_of_a_convolution_are_those_of_tensorflow_for_its_formula(head
         np.testing.assert_allclose(found, tape.gradient(expected, variable), atol=1e-5)
 
 
-def test_results_and_gradients_are_those_of_a_depthwise_convolution_of_pytorch():
-    torch = pytest.importorskip("torch")
-    vectors, taps, factors = normal(B, T, D), normal(N, D, seed=1), normal(B, T, D, seed=2)
-    theirs = torch.nn.Conv1d(D, D, N, groups=D, padding=N - 1, bias=False)
-    theirs.weight.data = torch.tensor(taps.T[:, None].copy())
-    given = torch.tensor(vectors, requires_grad=True)
-    expected = theirs(given.transpose(1, 2))[..., :T].transpose(1, 2)
-    (expected * torch.tensor(factors)).sum().backward()
-    ours = [tf.constant(vectors), tf.constant(taps)]
-    with tf.GradientTape() as tape:
-        tape.watch(ours)
-        found = causal_convolution(*ours)
-        loss = tf.reduce_sum(found * factors)
-    by_vectors, by_taps = tape.gradient(loss, ours)
-    np.testing.assert_allclose(found, expected.detach(), atol=1e-5)
-    np.testing.assert_allclose(by_vectors, given.grad, atol=1e-5)
-    np.testing.assert_allclose(by_taps, theirs.weight.grad[:, 0].T, atol=1e-4)
-
-
 def test_a_layer_convolves_its_projections_before_it_turns_them():
     keras.utils.set_random_seed(1)
     layer = MultiHeadAttention(heads=H, rope=True, short_convolution=N)
@@ -174,9 +118,3 @@ def test_a_layer_convolves_its_projections_before_it_turns_them():
     query = causal_convolution(layer.project_query(memory), taps["query_convolution"])
     np.testing.assert_allclose(layer.prepare_query(memory), rotated(query), atol=1e-6)
     assert max(np.abs(taps[f"{name}_convolution"]).max() for name in ("query", "keys")) <= 0.5
-
-
-@pytest.mark.parametrize("width", [-1, 1])
-def test_a_width_without_meaning_is_refused(width):
-    with pytest.raises(RequestError, match=f"must be 0 or at least 2, got {width}"):
-        MultiHeadAttention(short_convolution=width)

@@ -8,10 +8,7 @@ from torch_references import B, H, W, own_past, with_random_weights
 
 from attnlab.attention import DeltaAttention, GatedDeltaAttention, LinearAttention
 from attnlab.attention.contract import normal
-from attnlab.attention.functional import masked_softmax
-from attnlab.attention.normalizers import NORMALIZERS
 from attnlab.attention.state import CHUNK
-from attnlab.errors import RequestError
 
 MAKERS = {
     "delta": lambda **settings: DeltaAttention(heads=H, **settings),
@@ -117,15 +114,3 @@ def test_a_state_has_the_batch_in_front_and_is_wide_in_half_precision(make):
     output, _ = layer.attend_to_past(step, cache, start_index=5)
     other, _ = layer.attend_to_past(step[::-1], reordered, start_index=5)
     np.testing.assert_array_equal(output.context, other.context[::-1])
-
-
-def test_what_has_no_meaning_is_refused(make, monkeypatch):
-    monkeypatch.setitem(NORMALIZERS, "other", masked_softmax)
-    with pytest.raises(RequestError, match="no normalizer can be chosen, got other"):
-        make(normalizer="other")
-    layer, vectors = with_random_weights(make()), normal(B, 5, W)
-    bias = {"position_bias": lambda *_: np.zeros((1, H, 5, 5), "float32")}
-    with pytest.raises(RequestError, match="no scores for a position bias"):
-        layer(vectors, vectors, causal=True, **bias)
-    with pytest.raises(RequestError, match="no scores for a position bias"):
-        layer.attend_to_past(vectors, layer.empty_cache(B, 5, W), start_index=0, **bias)

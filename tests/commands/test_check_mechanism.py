@@ -46,9 +46,8 @@ def test_it_describes_each_failed_check(here, folder):
     code, out, err = here("check-mechanism", "wry", "--config-dir", folder)
     lines = out.splitlines()
     failed = [line.removeprefix("failed ") for line in lines if line.startswith("failed")]
-    assert (code, err, lines[-1]) == (1, "", "wry satisfies 11 of 15 rules of the contract")
-    assert [text.split()[0] for text in failed] == ["The", "All", "A", "Unequal"]
-    assert "        - rules has nothing about dropout" in out
+    assert (code, err, lines[-1]) == (1, "", "wry satisfies 11 of 14 rules of the contract")
+    assert [text.split()[0] for text in failed] == ["All", "A", "Unequal"]
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
     assert sum(line.startswith("ok ") for line in lines) == 11
@@ -58,7 +57,7 @@ def test_it_describes_each_failed_check(here, folder):
 
 WRONG = """
 from keras import ops
-from attnlab.attention import Attention, ProjectedMemory
+from attnlab.attention import Attention
 
 
 class Product(Attention):
@@ -71,29 +70,9 @@ class Turned(Product):
         return ops.swapaxes(super().score(query, keys), 1, 2)
 
 
-class Nothing(Product):
-    def score(self, query, keys):
-        super().score(query, keys)
-
-
-class Whole(Product):
-    def score(self, query, keys):
-        return ops.cast(super().score(query, keys), "int32")
-
-
 class Flat(Product):
     def align(self, query, keys, mask, start_index, bias):
         return ops.softmax(self.score(query, keys))
-
-
-class Pair(Product):
-    def project_memory(self, memory):
-        return memory, memory
-
-
-class Wide(Product):
-    def context_width(self, query_width, memory_width):
-        return memory_width + 3
 
 
 class Unbuilt(Product):
@@ -101,12 +80,8 @@ class Unbuilt(Product):
         return super().score(ops.matmul(query, self.kernel), keys)
 """
 LACKING = {
-    "Turned": "Turned.score must return (B, T, S) = (2, 3, 5), got (2, 5, 3)",
-    "Nothing": "Nothing.score must return (B, T, S) = (2, 3, 5), got None: is a return missing?",
-    "Whole": "Whole.score must return (B, T, S) = (2, 3, 5) of floating-point numbers, got int32",
-    "Flat": "Flat.align must return (B, H, T, S) = (2, 1, 3, 5), got (2, 3, 5)",
-    "Pair": "Pair.project_memory must return ProjectedMemory(keys, values), got a tuple",
-    "Wide": "Wide.read must return (B, T, context_width) = (2, 3, 19), got (2, 3, 16)",
+    "Turned": "Turned: weights must be (B, H, T, S) = (2, 1, 3, 5), got (2, 1, 5, 3): see its",
+    "Flat": "Flat: weights must be (B, H, T, S) = (2, 1, 3, 5), got (2, 3, 5): see its",
 }
 
 
@@ -138,7 +113,7 @@ def test_a_wrong_shape_is_reported(folder, wrong, name):
     query, memory = np.zeros((2, 3, 16), "float32"), np.zeros((2, 5, 16), "float32")
     with pytest.raises(RequestError) as refused:
         layer(query, memory)
-    assert str(refused.value) == LACKING[name]
+    assert str(refused.value).startswith(LACKING[name])
 
 
 def test_an_error_in_the_users_code_is_reported_with_its_line(here, folder, wrong):
@@ -158,7 +133,7 @@ def test_a_run_with_a_broken_mechanism_fails_with_one_sentence(here, folder, wro
     small = ("task=fib", "task.count=61", "tracking.enabled=false", *TINY, "trainer.jit=false")
     code, _, err = here("--config-dir", folder, *small, "attention=wry")
     assert code == 2
-    assert "attnlab: Turned.score must return (B, T, S) = (" in err.splitlines()[-1]
+    assert "attnlab: Turned: weights must be (B, H, T, S) = (" in err.splitlines()[-1]
 
 
 def test_an_unknown_mechanism_is_refused(here):

@@ -8,8 +8,7 @@ import tensorflow as tf
 from attnlab.attention import MultiHeadAttention, PoolingAttention
 from attnlab.attention.contract import normal
 from attnlab.errors import RequestError
-from attnlab.layers.position_biases import buckets, by_distance, slopes
-from attnlab.layers.positional_encoding import PositionalEncoding
+from attnlab.layers.positional_encoding import PositionalEncoding, buckets, slopes
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -91,22 +90,6 @@ def test_t5_looks_each_distance_up_in_its_table(causal):
     for t, s, h in np.ndindex(2, T, H):
         bucket = int(buckets(np.array([s - t - start], "int32"), causal)[0])
         assert bias[0, h, t, s] == pytest.approx(table[bucket, h], abs=1e-7)
-
-
-def test_the_gradient_counts_how_often_a_bucket_is_read():
-    layer = made("t5", causal=True)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(layer.bias(T, T, 0))
-    gradient = np.array(tape.gradient(loss, layer.table.value))
-    counts = [T * (T + 1) / 2, *range(T - 1, 0, -1)]  # the future is in bucket 0, too
-    np.testing.assert_array_equal(gradient[:T, 0], counts)
-    np.testing.assert_array_equal(gradient[T:], 0)
-
-
-def test_values_by_distance_are_those_of_a_table():
-    values = normal(H, 3 + 5 - 1)
-    expected = np.stack([values[:, 2 - t : 2 - t + 5] for t in range(3)], axis=1)
-    np.testing.assert_array_equal(by_distance(values, 3, 5), expected)
 
 
 # --- both --------------------------------------------------------------------------------------

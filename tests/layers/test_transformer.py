@@ -15,7 +15,6 @@ from attnlab.attention import (
 from attnlab.attention.contract import normal
 from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
-from attnlab.layers.sublayers import FeedForward
 from attnlab.layers.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -98,11 +97,6 @@ def feed_forward(layer, x):
     return np.maximum(0, x @ w1 + b1) @ w2 + b2
 
 
-def test_feed_forward_is_the_formula(vectors):
-    layer = shaken(FeedForward(units=W, inner=INNER), vectors.shape)
-    np.testing.assert_allclose(layer(vectors), feed_forward(layer, vectors), atol=1e-5)
-
-
 def test_post_norm_encoder_layer_is_the_papers(vectors):
     layer = shaken(encoder(norm="post"), vectors.shape)
     attended = np.array(layer.attention(vectors, vectors).context)
@@ -142,11 +136,9 @@ def test_dropout_is_applied_to_the_output_of_a_sublayer(make, vectors, memory):
     assert np.abs(np.array(layer(*arguments).vectors) - vectors).max() > 0.1
 
 
-def test_dropout_repeats_with_its_seed_and_differs_between_sublayers(vectors):
-    layers = [shaken(encoder(dropout=0.5, seed=3), vectors.shape) for _ in range(2)]
-    one, other = (np.array(layer(vectors, training=True).vectors) for layer in layers)
-    np.testing.assert_array_equal(one, other)
-    masks = [np.array(d(np.ones((1, 97)), training=True)) for d in layers[0].dropouts]
+def test_dropout_differs_between_sublayers():
+    layer = encoder(dropout=0.5)
+    masks = [np.array(d(np.ones((1, 97)), training=True)) for d in layer.dropouts]
     assert np.any(masks[0] != masks[1])
 
 
@@ -210,16 +202,6 @@ def test_cached_steps_equal_one_call(make, norm, vectors, memory):
         )
 
 
-def test_a_prefix_at_once_and_then_steps(vectors, memory):
-    layer = shaken(decoder(), vectors.shape, memory.shape)
-    whole = layer(vectors, memory).vectors
-    cache = layer.empty_cache(B, T)
-    prefix = layer(vectors[:, :3], memory, cache=cache)
-    rest = layer(vectors[:, 3:], memory, cache=prefix.cache, start_index=3)
-    np.testing.assert_allclose(prefix.vectors, whole[:, :3], atol=1e-5)
-    np.testing.assert_allclose(rest.vectors, whole[:, 3:], atol=1e-5)
-
-
 # --- any mechanism, any mode -------------------------------------------------------------------
 
 CONTENT = {name: option_content("attention", name) for name in mechanisms_for("translate")}
@@ -271,8 +253,6 @@ def test_errors():
         encoder(norm="both")
     with pytest.raises(RequestError, match="book=true is a post-norm layer, got norm=pre"):
         decoder(book=True, norm="pre")
-    with pytest.raises(RequestError, match="expected vectors of width units=6, got 7"):
-        encoder().build((B, T, 7))
     narrow = encoder(MultiHeadAttention(heads=2, units=4))
     with pytest.raises(RequestError, match="as wide as the vectors, 6; MultiHeadAttention gives 4"):
         narrow.build((B, T, W))

@@ -52,7 +52,7 @@ class Images(ClassificationTask):
 
     def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:
         """Return a classifier with drawn weights: (B, H, W, C) pixels to (B, classes) logits."""
-        from attnlab.layers.self_attention import self_attention
+        from attnlab.layers.transformer import self_attention
         from attnlab.tasks.classification.vision_transformer import VisionTransformer
 
         settings = {**model.settings, **self.augmentation, "classes": len(self.classes)}

@@ -12,7 +12,7 @@ from keras import ops
 
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
-from attnlab.layers.self_attention import self_attention
+from attnlab.layers.transformer import self_attention
 from attnlab.tasks.classification.vision_transformer import (
     Augmentation,
     VisionTransformer,

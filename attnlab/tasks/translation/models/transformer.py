@@ -12,16 +12,16 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import padding_mask
-from attnlab.attention.multi_head import OWN, MultiHeadAttention
+from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.self_attention import of_model
 from attnlab.layers.sinusoids import sinusoidal
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
     numbered,
+    of_model,
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
@@ -80,9 +80,7 @@ class TransformerTranslator(Translator):
                 raise RequestError(f"model.book=true: expected model.{name}={value}, got {other}.")
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
-        self._of_model = of_model(
-            MultiHeadAttention, settings.positions, settings.short_convolution
-        )
+        self._of_model = of_model(settings.positions, settings.short_convolution)
         self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
         names = ("units", "feed_forward", "dropout", "norm", "activation")
         common: dict[str, Any] = {name: getattr(settings, name) for name in names}
@@ -132,8 +130,10 @@ class TransformerTranslator(Translator):
         """Return multi-head attention, with the settings of `attention` if that is multi-head."""
         mechanism, settings = attention(), {}
         if isinstance(mechanism, MultiHeadAttention):
-            settings = {name: getattr(mechanism, name) for name in (*OWN, "normalizer", "dropout")}
-        return MultiHeadAttention(heads=self.heads, **settings, **self._of_model)
+            settings = mechanism.get_config()
+            for name in ("name", "dtype", "trainable", "units", "seed"):
+                settings.pop(name, None)
+        return MultiHeadAttention(**{**settings, "heads": self.heads, **self._of_model})
 
     def build(self, *_) -> None:
         """Create all weights."""
