@@ -47,13 +47,14 @@ def attention_figure(title: str, subtitle: str, record: AttentionMaps) -> Figure
     every = math.ceil(_FONT[0] * _LINE / 72 / cell)  # rows per label
     font = float(np.clip(cell * every * 72 / _LINE, *_FONT))
     gap = math.ceil(0.08 / cell)  # cells between maps next to each other
-    shapes = [_whole(block, gap) for block in blocks]
+    pictures = [_picture(block, gap) for block in blocks]
     left, below = (
         max(len(name) for block in blocks for name in names(block)) * CHARACTER * font
         for names in (lambda block: block.rows, lambda block: block.columns)
     )
-    heights = [rows * cell for rows, _ in shapes]
-    width = max(columns for _, columns in shapes) * cell + left + _AROUND
+    heights = [len(picture) * cell for picture in pictures]
+    columns = max(picture.shape[1] for picture in pictures)
+    width = columns * cell + left + _AROUND
     texts = _BOLD * len(title), 0.8 * _BOLD * len(subtitle), _NARROWEST
     height = max(sum(heights) + (below + _HEADING) * len(blocks), 1.2) + _TITLE
     figure = new_figure(max(width, *texts), height, title, subtitle, compress=True)
@@ -62,9 +63,9 @@ def attention_figure(title: str, subtitle: str, record: AttentionMaps) -> Figure
     is_signed = any((block.weights < 0).any() for block in blocks)
     norm = Normalize(-most if is_signed else 0, most)
     colours = SIGNED_COLOUR_MAP if is_signed else COLOUR_MAP
-    for axes, block in zip(table, blocks, strict=True):
-        axes.imshow(_picture(block, gap), cmap=colours, interpolation="nearest", norm=norm)
-        axes.set_xlim(-0.5, max(columns for _, columns in shapes) - 0.5)  # cells of equal size
+    for axes, block, picture in zip(table, blocks, pictures, strict=True):
+        axes.imshow(picture, cmap=colours, interpolation="nearest", norm=norm)
+        axes.set_xlim(-0.5, columns - 0.5)  # cells of equal size
         axes.spines[:].set_visible(False)
         _label(axes, block, gap, every, font)
         _mark(axes, block, record.across)
@@ -100,20 +101,13 @@ def _cell(blocks: Sequence[_Block], grid: bool) -> float:
     return max(min(_LARGEST_CELL, _WIDEST / across, _TALLEST / down), min(0.075, 3.2 / longest))
 
 
-def _whole(block: _Block, gap: int) -> tuple[int, int]:
-    """Return the cells of all maps of a block, down and across."""
-    layers, heads, rows, columns = block.weights.shape
-    return layers * (rows + gap) - gap, heads * (columns + gap) - gap
-
-
 def _picture(block: _Block, gap: int) -> np.ndarray:
     """Join all maps to one picture: an axes for each would take ten times as long."""
     padding = ((0, 0), (0, 0), (0, gap), (0, gap))
     spaced = np.pad(block.weights, padding, constant_values=np.nan)
     layers, heads, rows, columns = spaced.shape
     picture = spaced.transpose(0, 2, 1, 3).reshape(layers * rows, heads * columns)
-    down, across = _whole(block, gap)
-    return picture[:down, :across]
+    return picture[: layers * rows - gap, : heads * columns - gap]
 
 
 def _label(axes: Axes, block: _Block, gap: int, every: int, font: float) -> None:
@@ -141,19 +135,14 @@ def _label(axes: Axes, block: _Block, gap: int, every: int, font: float) -> None
 def _mark(axes: Axes, block: _Block, across: bool) -> None:
     """Draw frames around links and what the model chose, and a line at the right answer."""
     item, rows = block.item, block.weights.shape[2]
-    for row, column in item.links:
-        x, y = (row, column) if across else (column, row)
-        _frame(axes, x - 0.5, y - 0.5, 1, 1, ORANGE)
+    frames = [(*(link if across else link[::-1]), 1, 1, ORANGE) for link in item.links]
     if item.said:
         first, last = item.said
-        number = ORANGE if item.right is False else BLUE
-        _frame(axes, first - 0.5, -0.5, last - first + 1, rows, number)
+        frames.append((first, 0, last - first + 1, rows, ORANGE if item.right is False else BLUE))
+    for x, y, width, height, number in frames:
+        form: dict[str, Any] = {"edgecolor": colour(number), "linewidth": 1.6, "clip_on": False}
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), width, height, fill=False, **form))
     if item.answer:
         line: dict[str, Any] = {"color": colour(BLUE), "linewidth": 2.5, "clip_on": False}
         axes.hlines(rows - 0.3, item.answer[0] - 0.4, item.answer[1] + 0.4, **line)
         axes.set(ylim=(rows - 0.5, -0.5))
-
-
-def _frame(axes: Axes, x: float, y: float, width: float, height: float, number: int) -> None:
-    form: dict[str, Any] = {"edgecolor": colour(number), "linewidth": 1.6, "clip_on": False}
-    axes.add_patch(Rectangle((x, y), width, height, fill=False, **form))

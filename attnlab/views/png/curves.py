@@ -31,7 +31,6 @@ from attnlab.views.records import (
     ORANGE,
     Curve,
     Curves,
-    IntervalRow,
     Intervals,
     Strips,
     Values,
@@ -161,13 +160,23 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(6))
         axes.xaxis.set_major_formatter(_NUMBERS)
     for place, row in enumerate(rows):
-        _draw_row(axes, place, row)
+        own = colour(row.colour)
+        if len(row.values) > 1:
+            below: dict[str, Any] = {"alpha": 0.45, "markersize": 3.5, "markeredgewidth": 0}
+            axes.plot(row.values, [place - 0.24] * len(row.values), "o", color=own, **below)
+        if row.low is not None and row.high is not None:
+            line: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.75, "solid_capstyle": "butt"}
+            axes.plot([row.low, row.high], [place, place], color=own, **line)
+        if row.mean is not None:
+            edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+            sign = marker(row.colour)
+            axes.plot(row.mean, place, sign, color=own, markersize=7, zorder=3, **edge)
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
     for number, (name, value) in enumerate(near_lines(record)):
         form: dict[str, Any] = {"color": (SOFT, LIGHT)[number // 3 % 2], "linewidth": 1.3}
         axes.axvline(value, label=name, linestyle=DASHES[1 + number % 3], zorder=0, **form)
-    axes.set_title(record.title, loc="left", fontsize=10)
+    axes.set_title(record.title, loc="left")
     axes.set_xlabel(textwrap.fill(record.label, _LABEL_WIDTH))
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.grid(axis="x")
@@ -181,20 +190,6 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
         right.tick_params(length=0)
         right.spines["right"].set_visible(False)
     legend_above(axes)
-
-
-def _draw_row(axes: Axes, place: int, row: IntervalRow) -> None:
-    own = colour(row.colour)
-    if len(row.values) > 1:
-        below = [place - 0.24] * len(row.values)
-        axes.plot(row.values, below, "o", color=own, alpha=0.45, markersize=3.5, markeredgewidth=0)
-    if row.mean is None:
-        return
-    if row.low is not None and row.high is not None:
-        line: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.75, "solid_capstyle": "butt"}
-        axes.plot([row.low, row.high], [place, place], color=own, **line)
-    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
-    axes.plot(row.mean, place, marker(row.colour), color=own, markersize=7, zorder=3, **edge)
 
 
 def _interval_values(record: Intervals) -> list[float]:

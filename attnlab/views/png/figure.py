@@ -122,23 +122,18 @@ def _draw_grid(part: Any, grid: Grid) -> None:
         bar = part.colorbar(picture, ax=table[:, sorted(places)], aspect=30)
         bar.set_label(quantity)
     if grid.legend:
-        _draw_legend(part, grid)
+        handles = [
+            Line2D([], [], color=colour(n), linestyle=dashes(n), marker=marker(n), label=label)
+            for label, n in grid.legend.items()
+        ]
+        part.legend(
+            handles=handles,
+            title=grid.legend_title or None,
+            title_fontproperties={"weight": "bold", "size": 10},
+            alignment="left",
+            loc="outside upper left",
+            ncols=grid.legend_columns,
+            handlelength=2.6,
+        )
     if grid.warning:
         part.supxlabel(grid.warning, x=0.012, ha="left", fontsize=8, color=colour(ORANGE))
-
-
-def _draw_legend(part: Any, grid: Grid) -> None:
-    handles = [
-        Line2D([], [], color=colour(number), linestyle=dashes(number), marker=marker(number),
-               markersize=5, linewidth=1.8, label=label)
-        for label, number in grid.legend.items()
-    ]  # fmt: skip
-    part.legend(
-        handles=handles,
-        title=grid.legend_title or None,
-        title_fontproperties={"weight": "bold", "size": 10},
-        alignment="left",
-        loc="outside upper left",
-        ncols=grid.legend_columns,
-        handlelength=2.6,
-    )
