@@ -91,6 +91,8 @@ class PresetTokenizer:
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """Return a readable label for each token; WordPiece's "##" becomes "·"."""
+        if len(ids) == 0:
+            return []
         texts = self._tokenizer.detokenize([[int(self.order[token])] for token in ids])
         shown = [str(text).strip().replace("##", "·", 1) or "␣" for text in texts]
         return [LABELS.get(int(token), text) for token, text in zip(ids, shown, strict=True)]

@@ -130,6 +130,8 @@ DAMAGES = {
     "another model": lambda folder: (folder / "config.json").write_text('{"model_type": "t5"}'),
     "no vocabulary": lambda folder: shutil.rmtree(folder / "assets"),
     "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
+    "no weights": lambda folder: (folder / "model.weights.h5").unlink(),
+    "damaged weights": lambda folder: (folder / "model.weights.h5").write_bytes(b""),
     "nothing": shutil.rmtree,
 }
 
@@ -140,14 +142,7 @@ def test_a_damaged_preset_is_one_sentence(damage, tmp_path):
     write_preset(folder, "BertBackbone")
     DAMAGES[damage](folder)
     with pytest.raises(RequestError, match=r"^model\.path: expected .* a preset .*, got .*preset"):
-        open_source(str(folder))
-
-
-def test_damaged_weights_are_one_sentence(tmp_path):
-    write_preset(tmp_path, "BertBackbone")
-    (tmp_path / "model.weights.h5").write_bytes(b"")
-    source = open_source(str(tmp_path))
-    with pytest.raises(RequestError, match=r"^model\.path: expected .* a preset .*, got"):
+        source = open_source(str(folder))
         source.fill(source.make())
 
 
@@ -201,4 +196,4 @@ def test_words_labels_and_unknown_words():
     assert roberta.encode_words("the fox") == (ids, [0, 1])
     assert roberta.pieces(ids) == ["the", "fox"] and roberta.unknown("漢 fox") == []
     assert bert.lowercase and not roberta.lowercase
-    assert bert.vocabulary == list(WORDS)
+    assert bert.vocabulary == list(WORDS) and bert.pieces([]) == []

@@ -1,8 +1,8 @@
-"""Unknown words: the nearest known ones, the warning, the column."""
+"""Unknown words: the nearest known ones, the warning."""
 
 import pytest
 
-from attnlab.text.unknown import nearest, unknown_column, unknown_warning
+from attnlab.text.unknown import nearest, unknown_warning
 
 KNOWN = ["the", "dog", "dogs", "king", "King", "keys"]
 
@@ -22,8 +22,3 @@ def test_each_unknown_word_is_warned_about_once_with_the_nearest_known_one():
     assert unknown_warning(["xyz", "Dog"], warned, KNOWN) is None
     many = unknown_warning(map(str, range(13)), set())
     assert many.endswith("10, 11, ...")
-
-
-def test_a_column_names_unknown_words_once():
-    assert unknown_column([]) == ""
-    assert unknown_column(["to", "of", "to"]) == "\tunknown: to, of"

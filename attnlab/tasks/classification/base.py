@@ -62,7 +62,7 @@ class ClassificationTask(Task):
 
         parts = divide(corpus, seed, corpus.key if self.has_images else key)
         self.classes = class_names(corpus, parts)
-        inputs, notes, settings = self.convert(parts, seed)
+        inputs, notes, settings = self.convert(parts)
         numbers = {name: number for number, name in enumerate(self.classes)}
         labels = {
             part: np.array([numbers[item.label] for item in items], np.int32)
@@ -103,7 +103,7 @@ class ClassificationTask(Task):
 
     @abstractmethod
     def convert(
-        self, parts: Mapping[str, Sequence[Any]], seed: int
+        self, parts: Mapping[str, Sequence[Any]]
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the input of models by part, notes, and the settings that determine it."""
 

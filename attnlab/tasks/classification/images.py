@@ -44,7 +44,7 @@ class Images(ClassificationTask):
         return np.zeros(self.shape, int), "a class"
 
     def convert(
-        self, parts: Mapping[str, Sequence[LabelledImage]], seed: int
+        self, parts: Mapping[str, Sequence[LabelledImage]]
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the pixels of each part; see `ClassificationTask.convert`."""
         pixels = {name: np.stack([each.pixels for each in part]) for name, part in parts.items()}

@@ -62,7 +62,7 @@ class Classify(TextTask, ClassificationTask):
         self.encoder = encoder
 
     def convert(
-        self, parts: Mapping[str, Sequence[LabelledText]], seed: int
+        self, parts: Mapping[str, Sequence[LabelledText]]
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the tokens (N, S) of each part; see `ClassificationTask.convert`."""
         self.find_tokenizer(each.text for each in parts["train"])
