@@ -42,13 +42,6 @@ def read_json(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def history(folder: Path) -> dict[str, list[str]]:
-    """Columns of history.csv as text, without the seconds."""
-    with open(folder / "history.csv", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    return {key: [row[key] for row in rows] for key in rows[0] if key != "seconds"}
-
-
 @pytest.fixture(scope="module")
 def config(compose):
     return compose(*FIB, *DROPPING, "trainer.epochs=3", "seed=5")
@@ -83,10 +76,10 @@ def test_a_run_folder_has_all_that_users_rely_on(config, folder):
 
 def test_its_numbers_are_consistent(folder):
     metrics = read_json(folder / "metrics.json")
-    columns = history(folder)
-    assert list(columns) == ["epoch", "learning_rate", "train_loss", "val_loss"]
-    assert columns["epoch"] == ["1", "2", "3"]
-    losses = [float(loss) for loss in columns["val_loss"]]
+    columns = RunDirectory(folder).history.read()
+    assert {*columns} == {"epoch", "seconds", "learning_rate", "train_loss", "val_loss"}
+    assert columns["epoch"] == [1, 2, 3]
+    losses = columns["val_loss"]
     assert metrics["best_value"] == min(losses) == losses[metrics["best_epoch"] - 1]
     predictions = RunDirectory(folder).read_predictions()
     error = predictions["prediction"] - predictions["target"]
@@ -141,7 +134,7 @@ def test_without_a_validation_part_the_last_epoch_counts(compose, no_figures):
     metrics = read_json(folder / "metrics.json")
     assert (metrics["best_epoch"], metrics["best_value"], metrics["monitor"]) == (2, None, None)
     assert any("There are no validation data" in note for note in metrics["notes"])
-    assert "val_loss" not in history(folder)
+    assert "val_loss" not in RunDirectory(folder).history.read()
 
 
 def test_evaluating_the_best_epoch_gives_the_reported_metrics(folder, capsys):

@@ -21,11 +21,11 @@ from attnlab.runner.follow import start_following
 from attnlab.runner.loading import require_saved
 from attnlab.runner.train import (
     SweepMember,
+    Training,
     TrainingState,
     finish,
     status_entries,
     stored_metrics,
-    train,
 )
 from attnlab.training.schedules import Monitor, depends_on_length
 
@@ -106,7 +106,8 @@ def _continue(
         (folder.path / REPORT).unlink(missing_ok=True)  # it shows the earlier result
         entries = status_entries(config, sweep)
         folder.status.write("running", error=None, pruned=False, **entries)
-        return train(config, task, data, folder, shown, started=started, sweep=sweep, resumed=True)
+        run = Training(config, task, data, folder, shown, started, sweep, resumed=True)
+        return run.execute()
 
 
 def _require_continuable(config: RunConfig, folder: RunDirectory) -> None:

@@ -88,7 +88,7 @@ def run(config: RunConfig, sweep: SweepMember | None = None, quiet: bool = False
             else:
                 with _failure_recorded(folder.status.write):
                     task, data = prepared(config, shown)
-            metrics = train(config, task, data, folder, shown, started=started, sweep=sweep)
+            metrics = Training(config, task, data, folder, shown, started, sweep).execute()
     finish(config, folder, metrics, follower, quiet or sweep is not None)
     return folder.path
 
@@ -163,77 +163,53 @@ class TrainingState:
         return monitor.best_epoch(*self.scores(monitor.metric)) or len(self.history)
 
 
-def train(
-    config: RunConfig,
-    task: Task,
-    data: TaskData,
-    folder: RunDirectory,
-    shown: Screen,
-    *,
-    started: float,
-    sweep: SweepMember | None = None,
-    resumed: bool = False,
-) -> dict[str, Any]:
-    """Train and evaluate a run in its folder; returns its metrics.json.
-
-    Args:
-        config: the configuration.
-        task: the task, with its data loaded.
-        data: the data.
-        folder: the run's folder, whose lock this process holds.
-        shown: shows the progress.
-        started: `time.perf_counter()` when the run started in this process.
-        sweep: the sweep that the run belongs to.
-        resumed: whether the folder already has part of the run.
-    """
-    with logging_to(folder.path / "run.log"), _interruption_explained(folder):
-        earlier = folder.read_environment() if resumed else None
-        if changes := differences(earlier, environment()) if earlier else []:
-            log.warning(
-                "the environment has changed since the run started (%s): the result may differ "
-                "from that of an uninterrupted run",
-                "; ".join(changes),
-            )
-        recorder = Recorder(config, folder)
-        try:
-            with _failure_recorded(recorder.write_state), memory_errors_explained(config):
-                training = _Training(config, task, folder, shown, recorder, started)
-                metrics = training.execute(data, sweep.on_epoch if sweep else None, resumed)
-        finally:
-            recorder.settle()
-        recorder.write_state("completed")
-    return metrics
-
-
 @dataclass(eq=False)
-class _Training:
-    """Trains a run, chooses the best epoch, and evaluates it."""
+class Training:
+    """One run in this process: trains it, chooses the best epoch, and evaluates it."""
 
     config: RunConfig
-    task: Task
-    folder: RunDirectory
+    task: Task  # with its data loaded
+    data: TaskData
+    folder: RunDirectory  # this process holds its lock
     shown: Screen
-    recorder: Recorder
-    started: float
+    started: float  # `time.perf_counter()` when the run started in this process
+    sweep: SweepMember | None = None
+    resumed: bool = False  # whether the folder already has part of the run
 
     def __post_init__(self) -> None:
-        self.state = TrainingState()
+        self.state, self.recorder = TrainingState(), Recorder(self.config, self.folder)
         self.monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
         self.checkpoints = Checkpoints(self.folder.checkpoint)
         self.saved, self.saved_at, self.saving_took = (-1, -1), time.perf_counter(), 0.0
 
-    def execute(self, data: TaskData, on_epoch: OnEpoch | None, resumed: bool) -> dict[str, Any]:
-        """Return the content of metrics.json, after everything else is written."""
-        trainer = self.config.trainer
-        self.recorder.write_request(self.task, data)
-        self.shown.say(data.notes)
+    def execute(self) -> dict[str, Any]:
+        """Train and evaluate the run, recorded in its folder; returns its metrics.json."""
+        with logging_to(self.folder.path / "run.log"), _interruption_explained(self.folder):
+            earlier = self.folder.read_environment() if self.resumed else None
+            if changes := differences(earlier, environment()) if earlier else []:
+                log.warning(
+                    "the environment has changed since the run started (%s): the result may "
+                    "differ from that of an uninterrupted run",
+                    "; ".join(changes),
+                )
+            try:
+                recorded = _failure_recorded(self.recorder.write_state)
+                with recorded, memory_errors_explained(self.config):
+                    metrics = self._execute()
+            finally:
+                self.recorder.settle()
+            self.recorder.write_state("completed")
+        return metrics
+
+    def _execute(self) -> dict[str, Any]:
+        trainer, on_epoch = self.config.trainer, self.sweep.on_epoch if self.sweep else None
+        self.recorder.write_request(self.task, self.data)
+        self.shown.say(self.data.notes)
 
         # The model, and the weights of the best epoch so far
-        checkpoint = self.checkpoints.newest() if resumed else None
+        checkpoint = self.checkpoints.newest() if self.resumed else None
         learner = self._build(checkpoint)
-        best_values = learner.values()
-        if resumed:
-            best_values = self._restore(learner, checkpoint)
+        best_values = self._restore(learner, checkpoint) if self.resumed else learner.values()
         state = self.state
         self.shown.training(trainer.epochs, len(state.history), self.task.kind.scoring.bars)
         for row in state.history if on_epoch else ():

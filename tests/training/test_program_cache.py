@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import CONF, ROOT, some_pairs
-from same_runs import weights
+from same_runs import assert_same_run
 
 from attnlab.runner.building import import_tensorflow
 from attnlab.runner.train import run
@@ -41,17 +40,6 @@ def assert_equal(first: list, second: list) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def results(folder: Path) -> dict:
-    """The results of training: weights of each epoch, and the history without the seconds."""
-    found = {}
-    for path in sorted((folder / "weights").glob("*.h5")):
-        found |= {(path.name, name): array.tobytes() for name, array in weights(path).items()}
-    with open(folder / "history.csv", newline="") as stream:
-        for row in csv.DictReader(stream):
-            found[row["epoch"]] = {key: row[key] for key in row if key != "seconds"}
-    return {**found, "predictions": (folder / "predictions.csv").read_bytes()}
-
-
 def translation(folder: Path) -> tuple[str, ...]:
     lines = [f"{pair.source}\t{pair.target}\n" for pair in some_pairs(100)]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
@@ -76,7 +64,7 @@ def test_a_run_in_a_shared_process_equals_a_separate_one(compose, attnlab, tmp_p
     run(compose(*given, "trainer.epochs=1", "seed=7", "optimizer.learning_rate=0.1"))
     run(compose(*given, "trainer.epochs=1", "seed=11", "schedule=constant"))
     third = run(compose(*wanted))
-    assert results(third) == results(alone)
+    assert_same_run(third, alone)
     assert len(program_cache._cache) == 1
 
 
