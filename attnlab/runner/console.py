@@ -130,7 +130,7 @@ class Screen:
     def __init__(self, progress: Progress, quiet: bool) -> None:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
-        self._printed = 0.0  # when the last line was printed
+        self._printed = time.monotonic()  # when the last line was printed
         self._newest = self._text = ""  # the epoch that is not printed yet; the text at its bar
         self._epochs = self._done = 0
         self._columns: Sequence[str] = ()

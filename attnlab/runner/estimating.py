@@ -11,7 +11,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.runner.building import make_learner, memory_errors_explained, start_afresh
 from attnlab.runner.console import screen
-from attnlab.runner.train import prepared
+from attnlab.runner.train import prepare
 
 _FEW = 2  # steps of the first measurement
 _AIM = 2.0  # seconds that the measured steps should take
@@ -43,7 +43,7 @@ def estimate(config: RunConfig) -> Estimate:
     """
     started, epochs = time.perf_counter(), config.trainer.epochs
     with screen() as shown, memory_errors_explained(config):
-        task, _ = prepared(config, shown)
+        task, _ = prepare(config, shown)
         start_afresh(config.seed)
         learner = make_learner(config, task)
         chunks = learner.chunks(1)

@@ -80,24 +80,25 @@ def run(config: RunConfig, sweep: SweepMember | None = None, quiet: bool = False
     started, follower = time.perf_counter(), None
     with screen(quiet=sweep is not None) as shown:
         if sweep is None:
-            task, data = prepared(config, shown)
-        folder = new_folder(config, sweep)
+            task, data = prepare(config, shown)
+        folder = RunDirectory.create(
+            Path(config.paths.runs).expanduser(),
+            config.task.name,
+            config.attention.name,
+            config.seed,
+            config.document,
+            config_hash=config.digest,
+            **status_entries(config, sweep),
+        )
         with hold(folder.path):
             if sweep is None:
                 follower = start_following(folder.path)
             else:
                 with _failure_recorded(folder.status.write):
-                    task, data = prepared(config, shown)
+                    task, data = prepare(config, shown)
             metrics = Training(config, task, data, folder, shown, started, sweep).execute()
     finish(config, folder, metrics, follower, quiet or sweep is not None)
     return folder.path
-
-
-def new_folder(config: RunConfig, sweep: SweepMember | None = None) -> RunDirectory:
-    """Make the folder of a new run; raises `RequestError`."""
-    runs, names = Path(config.paths.runs).expanduser(), (config.task.name, config.attention.name)
-    entries = {"config_hash": config.digest, **status_entries(config, sweep)}
-    return RunDirectory.create(runs, *names, config.seed, config.document, **entries)
 
 
 def status_entries(config: RunConfig, sweep: SweepMember | None) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def status_entries(config: RunConfig, sweep: SweepMember | None) -> dict[str, An
     return {**config.beyond_settings, **files, **({"sweep": sweep.name} if sweep else {})}
 
 
-def prepared(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
+def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
     check_devices(config)
