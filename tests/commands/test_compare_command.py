@@ -28,13 +28,6 @@ def streams(runs, capsys, *arguments):
     return capsys.readouterr()
 
 
-def test_a_table_shows_which_group_is_better(three_groups):
-    shown = invoke(three_groups)
-    assert shown.exit_code == 0
-    (line,) = [line for line in shown.output.splitlines() if "better  " in line]
-    assert line.startswith("bahdanau   5  -0.102 [-0.118, -0.086]")
-
-
 def test_options_reach_the_comparison(runs):
     write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
     shown = invoke(
@@ -54,15 +47,6 @@ def test_options_reach_the_comparison(runs):
         assert "ratio" in row
     (swept,) = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
     assert swept["task"] == "fib"
-
-
-def test_filters_select_more_than_the_newest_sweep(runs):
-    write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
-    shown = invoke(runs)
-    assert shown.output.startswith("fib: ") and "sunspots: " not in shown.output
-    assert "left out: 15 runs outside sweep mine, the newest sweep (attnlab compare" in shown.output
-    every = json.loads(invoke(runs, "--all", "--format", "json").output)
-    assert {row["task"] for row in every} == {"fib", "sunspots"}
 
 
 def test_csv_is_clean_and_warnings_go_to_standard_error(runs, capsys):

@@ -72,10 +72,6 @@ def test_a_key_that_no_run_has_is_refused(run, key, text):
     ("filters", "sentence"),
     [
         ({"tasks": ("fbi",)}, "--task: none of the 1 runs has task fbi. Did you mean fib?"),
-        (
-            {"attentions": ("none",)},
-            "--attention: none of the 1 runs has attention none. They have luong_local.",
-        ),
         ({"sweep": "gird"}, "--sweep: none of the 1 runs has sweep gird. Did you mean grid?"),
         (
             {"where": ("trainer.jit=true", "seed=0,1")},

@@ -112,11 +112,6 @@ def test_there_are_no_ends_with_too_few_seeds_for_a_verdict():
     assert first_bounded(0.05 / 6) == 6 and first_bounded(0.05 / 7) == 7
 
 
-def test_equal_values_have_an_interval_without_width():
-    assert sequential_interval([0.1] * 4) == (4, 0.1, None, None)
-    assert sequential_interval([0.1] * 5) == (5, 0.1, 0.1, 0.1)
-
-
 def test_geometric_intervals_are_of_logarithms():
     values = np.exp(SEVEN)
     expected = [math.exp(end) for end in sequential_interval(SEVEN)[1:]]
@@ -131,9 +126,7 @@ def test_geometric_intervals_are_of_logarithms():
         (0.1, 2.0, -1, "worse"),
         (-2.0, -0.1, -1, "better"),
         (-2.0, -0.1, 1, "worse"),
-        (-2.0, -0.1, 0, "lower"),
         (0.1, 2.0, 0, "higher"),
-        (0.0, 2.0, 1, "undecided"),
         (0.1, 0.1, 1, "no spread"),
     ],
 )
@@ -151,10 +144,3 @@ def test_comparisons_share_alpha():
     assert first.p_corrected == pytest.approx(3 * first.difference.p)
     assert (first.verdict, second.verdict) == ("better", "worse")
     assert third == ((0, None, None, None, None), None, "no shared seed")
-
-
-def test_ratios_are_judged_by_logarithms():
-    (found,) = judge([(np.exp(SEVEN), np.ones(7))], -1, geometric=True)
-    expected = sequential_interval(SEVEN)
-    assert found.difference[1:4] == tuple(pytest.approx(math.exp(end)) for end in expected[1:])
-    assert found.verdict == "worse"

@@ -67,11 +67,3 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
     assert means.get_xscale() == "log"
     texts = legible_texts(figure)
     assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50
-
-
-def test_a_sequential_figure_is_labelled(three_groups):
-    figure = comparison_figure(compared(three_groups, sequential=True))
-    assert any("95 % intervals, sequential: hold at every look" in text for text in texts(figure))
-    *_, differences = panels(figure)
-    assert differences.get_title("left") == "difference to no attention, paired by seed, sequential"
-    assert "left of the line is better" in texts(figure)

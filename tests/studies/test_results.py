@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from compared_runs import BETTER, NONE, SAME, only, write_run
+from compared_runs import BETTER, NONE, SAME, write_run
 from scipy import stats
 
 from attnlab.comparison.shown import baseline_values
@@ -121,14 +121,6 @@ def test_baselines_that_beat_published_numbers_are_named(tmp_path):
     assert table.rows[0][:5] == [
         *("attention=none", "theirs, a paper", "linear, persistence", "rmse", "1.05")
     ]
-
-
-def test_baselines_are_those_of_the_part_that_is_compared(tmp_path):
-    part = {"rmse": 1.0, "baselines": {"persistence": {"rmse": 4.0}}}
-    for name in ("none", "pooling"):
-        write_run(tmp_path, name, 0, 1.0, metrics={"extra": {"later": part}})
-    assert baseline_values(only(tmp_path, metric="extra.later.rmse")) == {"persistence": 4.0}
-    assert baseline_values(only(tmp_path)) == {"persistence": 2.0}
 
 
 def test_the_page_has_published_numbers_and_commands(found, three_groups):
