@@ -16,7 +16,6 @@ from attnlab.commands.options import (
     keys,
     runs_option,
     save_figure,
-    show,
 )
 from attnlab.comparison.selection import Filters
 
@@ -45,7 +44,9 @@ if TYPE_CHECKING:
     help="Draw learning curves and intervals into a .png, .pdf or .svg file.",
 )
 @runs_option
-def command(filters: Filters, form: str, plot: Path | None, runs: str | None, **given: Any) -> None:
+def command(
+    filters: Filters, form: str, plot: Path | None, runs: str | None, **options: Any
+) -> None:
     """Compare groups of runs: means over seeds, intervals, and whether a difference is luck.
 
     Without filters, the runs of the newest sweep are compared or, if a single run is newer, all
@@ -59,11 +60,17 @@ def command(filters: Filters, form: str, plot: Path | None, runs: str | None, **
     seed and stop as soon as there is a difference, use --sequential.
     """
     check_figure(plot, "--plot")
-    comparisons = compared(filters, runs, **given)
+    comparisons = compared(filters, runs, **options)
     from attnlab.comparison import formats
 
-    warnings = (each.warnings for each in comparisons.tasks)
-    show(comparisons, form, formats, formats.print_comparisons, warnings)
+    if form == "table":
+        formats.print_comparisons(comparisons)
+    else:
+        click.echo(formats.WRITERS[form](comparisons).rstrip("\n"))
+    if form in ("csv", "json"):  # they have no place for warnings
+        left_out = (f"left out: {text}" for text in comparisons.left_out)
+        for text in [*(text for task in comparisons.tasks for text in task.warnings), *left_out]:
+            click.echo(f"attnlab: {text}", err=True)
     if plot:
         from attnlab.comparison.shown import comparison_figure
 
@@ -94,5 +101,6 @@ def compared(
     chosen, _ = chosen_runs(filters, runs, everything)
     from attnlab.comparison.comparison import Options, compare
 
-    found = compare(chosen.runs, Options(keys(by, "--by"), keys(within, "--within"), **options))
-    return found._replace(left_out=[*found.left_out, *chosen.left_out])
+    keywords = {"by": keys(by, "--by"), "within": keys(within, "--within"), **options}
+    comparisons = compare(chosen.runs, Options(**keywords))
+    return comparisons._replace(left_out=[*comparisons.left_out, *chosen.left_out])

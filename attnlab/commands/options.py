@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -346,33 +345,6 @@ def keys(text: str | None, option: str) -> tuple[str, ...]:
     if not names:
         raise RequestError(f"{option}: expected config keys such as attention, got {text!r}.")
     return names
-
-
-def show(
-    found: Any,
-    form: str,
-    formats: Any,
-    as_table: Callable[[Any], None],
-    warnings: Iterable[Iterable[str]],
-) -> None:
-    """Print `found` in the format of --format: by `as_table`, or by a function of `formats`.
-
-    CSV and JSON have no place for `warnings` and for the runs left out: they go to standard error.
-    """
-    if form == "table":
-        return as_table(found)
-    write = {
-        "md": formats.markdown,
-        "csv": formats.comma_separated,
-        "latex": formats.latex,
-        "json": formats.as_json,
-    }
-    click.echo(write[form](found).rstrip("\n"))
-    if form in ("csv", "json"):
-        left_out = (f"left out: {text}" for text in found.left_out)
-        for text in [*chain.from_iterable(warnings), *left_out]:
-            click.echo(f"attnlab: {text}", err=True)
-    return None
 
 
 def check_figure(path: Path | None, option: str) -> None:

@@ -45,7 +45,7 @@ def command(
     within: str | None,
     runs: str | None,
     everything: bool,
-    **given: Any,
+    **choices: Any,
 ) -> None:
     """Estimate how many seeds compare needs to find a difference, and how long they take.
 
@@ -58,6 +58,6 @@ def command(
 
     goal = Goal(difference.strip(), power, alpha)
     chosen, _ = chosen_runs(filters, runs, everything)
-    options = Options(keys(by, "--by"), keys(within, "--within"), **given)
+    options = Options(keys(by, "--by"), keys(within, "--within"), **choices)
     plans, left_out = plan(chosen.runs, options, goal)
     print_plans(plans, [*left_out, *chosen.left_out], goal)

@@ -172,3 +172,7 @@ def _numbers(
         "verdict": result.verdict or None,
         "warnings": "; ".join(comparison.warnings),
     }
+
+
+# A choice of --format -> what writes it.
+WRITERS = {"md": markdown, "csv": comma_separated, "latex": latex, "json": as_json}

@@ -92,14 +92,14 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
         options = replace(options, reference=None)
         main = compare(entries, options)
     by_metric: dict[str, list[Comparison]] = {}
-    for metric in dict.fromkeys(each.metric for each in study.published):
+    for metric in dict.fromkeys(number.metric for number in study.published):
         try:
             by_metric[metric] = compare(entries, replace(options, metric=metric)).tasks
         except RequestError as error:  # some tasks of the study may lack the metric
             by_metric[metric] = []
             remarks.append(str(error))
     main = main._replace(left_out=[*main.left_out, *remarks])
-    cells = [_cell(each, by_metric[each.metric]) for each in study.published]
+    cells = [_cell(number, by_metric[number.metric]) for number in study.published]
     return Results(study, options, main, cells)
 
 

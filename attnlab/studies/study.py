@@ -35,6 +35,7 @@ _RULES = {
     "geometric": Rule("bool"),
     "quick": Rule("mapping"),
 }
+_QUICK = ("first", "runs", "seeds", "minutes", "words")  # what the short form may change
 _PUBLISHED = {
     **dict.fromkeys(("metric", "system", "source", "each"), _TEXT),
     **dict.fromkeys(("where", "values"), Rule("mapping")),
@@ -152,7 +153,7 @@ def read(name: str, quick: bool = False) -> Study:
         )
     short = content.get("quick", {})
     _check(name, content, _RULES, ["question", "runs", "by"])
-    _check(f"{name}: quick", short, _RULES, [])
+    _check(f"{name}: quick", short, {key: _RULES[key] for key in _QUICK}, [])
     content = {key: value for key, value in content.items() if key != "quick"}
     content["published"] = [n for e in content.get("published", []) for n in _published(name, e)]
     if quick:
@@ -175,7 +176,7 @@ def _published(name: str, entry: Any) -> Iterator[Published]:
     needed = ["where", "metric", "system", "source"]
     _check(title, entry, _PUBLISHED, [*needed, *(["each"] if is_several else ["value"])])
     metric = entry["metric"]
-    metrics = [each.name for kind in kinds() for each in kind.scoring.metrics]
+    metrics = [score.name for kind in kinds() for score in kind.scoring.metrics]
     if metric.rpartition(".")[2] not in metrics:
         raise RequestError(
             f"study {title}: expected a metric of a task, got {metric!r}."
