@@ -53,6 +53,7 @@ def test_limits_of_a_chart_widen_its_axis():
 
 
 def test_labels_have_no_control_characters_and_a_warning_if_no_font_has_them(tmp_path):
+    font_warning()  # forget those of other tests
     assert printable("e\u0301\n\ud800a", 9) == "é□□a"
     assert printable("Donaudampfschiff", 10) == "Donau…hiff"
     for word, warning in (("straße", None), ("\N{NUSHU CHARACTER-1B170}", "Noto Sans CJK")):

@@ -33,13 +33,6 @@ def test_the_plane_is_the_one_of_largest_variance():
     )
 
 
-def test_shares_are_those_of_the_covariance():
-    vectors = clusters()
-    _, shares = principal_plane(vectors)
-    variances = np.linalg.eigvalsh(np.cov(vectors.T))[::-1]
-    np.testing.assert_allclose(shares, variances[:2] / variances.sum())
-
-
 def test_equal_vectors_give_equal_maps_in_any_order():
     vectors = clusters()
     order = RANDOM.permutation(len(vectors))

@@ -75,8 +75,8 @@ def attention_figure(title: str, subtitle: str, record: AttentionMaps) -> Figure
         right = block.item.right
         shade = colour(INK if right is None else BLUE if right else ORANGE)
         axes.set_title(block.item.heading, loc="left", fontsize=9.5, color=shade)
-    bar = figure.colorbar(ScalarMappable(norm, colours), ax=[*table], aspect=25, shrink=0.9)
-    bar.set_label("weight")
+    slim = max(6 * sum(heights), 10)  # so that each colour bar is as wide
+    figure.colorbar(ScalarMappable(norm, colours), ax=[*table], aspect=slim, label="weight")
     return figure
 
 

@@ -75,6 +75,9 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     picture = draw(figure)
     with drawing(), replacing(path) as temporary:
+        if engine := picture.get_layout_engine():
+            engine.execute(picture)
+            picture.set_layout_engine("none")  # it would draw everything twice
         picture.savefig(temporary)
     return path
 

@@ -26,17 +26,9 @@ from attnlab.views.records import ORANGE, Scatter
 
 _MOST_CHARACTERS = 18
 _GREY = 0.8  # of a point whose colour has no strength
-# Where a label may be next to its point, best first: offset in points, and alignment.
-_SIDES = (
-    ((4, 0), "left", "center"),
-    ((-4, 0), "right", "center"),
-    ((0, 4), "center", "bottom"),
-    ((0, -4), "center", "top"),
-    ((3, 3), "left", "bottom"),
-    ((-3, 3), "right", "bottom"),
-    ((3, -3), "left", "top"),
-    ((-3, -3), "right", "top"),
-)
+# Where a label may be next to its point, best first: right, left, above, below, at the corners.
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_APART = 7.0  # pixels between a label and its point
 
 
 def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
@@ -57,7 +49,8 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     axes.set(xticks=[], yticks=[], xlabel=record.x_label, ylabel=record.y_label)
     axes.spines[["left", "bottom"]].set_color(LIGHT)
     axes.margins(0.08)
-    figure.draw_without_rendering()  # so that places on the figure are known
+    figure.draw_without_rendering()  # so that places on the figure are known, and remain
+    figure.set_layout_engine("none")
     if (labelled := _label(axes, points, record.labels)) < len(record.labels):
         figure.texts[1].set_text(f"{subtitle}; {labelled} have room for a label")
     return figure
@@ -68,15 +61,19 @@ def _label(axes: Axes, points: np.ndarray, labels: Sequence[str]) -> int:
     legend, frame = axes.get_legend(), axes.get_window_extent()
     boxes = [legend.get_window_extent()] if legend else []
     for point, label in zip(points, labels, strict=True):
-        for offset, ha, va in _SIDES if label.strip() else ():
-            form: dict[str, Any] = {"ha": ha, "va": va, "fontsize": 8, "zorder": 3}
-            word = printable(label, _MOST_CHARACTERS)
-            text = axes.annotate(word, point, offset, textcoords="offset points", **form)
-            box = text.get_window_extent()
+        word = printable(label, _MOST_CHARACTERS)
+        form: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 3}
+        text = axes.annotate(word, point, (0, 0), textcoords="offset pixels", **form)
+        middle = text.get_window_extent()
+        for side in _SIDES if label.strip() else ():
+            x, y = np.array(side) * (np.array(middle.size) / 2 + _APART)
+            box = middle.translated(x, y)
             inside = frame.contains(*box.min) and frame.contains(*box.max)
             if inside and not box.count_overlaps(boxes):
+                text.set_position((x, y))
                 boxes.append(box)
                 break
+        else:
             text.remove()
     return len(axes.texts)
 
