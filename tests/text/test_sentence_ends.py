@@ -28,7 +28,6 @@ def sentences(text: str, language: str = "en") -> list[str]:
         ("We took plan B\u00a0. It\u2028went.", ["We took plan B\u00a0.", "It\u2028went."]),
         ("A heading\n\nA text without an end", ["A heading", "A text without an end"]),
         ("  *** \n\n One.  ", ["One."]),
-        ("...", []),
         ("", []),
     ],
 )

@@ -13,7 +13,6 @@ from attnlab.text.words import split_words, word_spans
     ("text", "words"),
     [
         ("", []),
-        (" \t\n\u00a0", []),
         ("Hello, world!", ["Hello", ",", "world", "!"]),
         ("I don't know.", ["I", "don't", "know", "."]),
         ("Wie geht’s?", ["Wie", "geht’s", "?"]),
@@ -21,7 +20,6 @@ from attnlab.text.words import split_words, word_spans
         ("E-Mail - ja", ["E-Mail", "-", "ja"]),
         ("It's 10:30, 3.50 or 1,000.", ["It's", "10:30", ",", "3.50", "or", "1,000", "."]),
         ("z.B. a:b", ["z", ".", "B", ".", "a", ":", "b"]),
-        ("what?!", ["what", "?", "!"]),
         ("a\ud800b", ["a", "\ud800", "b"]),
         ("„Grüße“", ["„", "Grüße", "“"]),
         ("nai\u0308ve e\u0301te\u0301", ["nai\u0308ve", "e\u0301te\u0301"]),
