@@ -84,13 +84,15 @@ class Filters:
         Raises:
             RequestError: A word is not `KEY=VALUE`.
         """
-        pairs = [tuple(part.strip() for part in text.split("=", 1)) for text in self.where]
-        for text, pair in zip(self.where, pairs, strict=True):
-            if len(pair) < 2 or not all(pair):
+        pairs = []
+        for text in self.where:
+            key, _, value = (part.strip() for part in text.partition("="))
+            if not key or not value:
                 raise RequestError(
                     f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
                 )
-        return [(key, value) for key, value in pairs]
+            pairs.append((key, value))
+        return pairs
 
 
 def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
@@ -109,7 +111,7 @@ def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
         if not any(_means(text, value) for value in texts):
             wanted[key] = ("--where", [text], {*map(str, texts)})
     for key, (option, names, values) in wanted.items():
-        for name in {*names} - values:
+        for name in (name for name in names if name not in values):
             hint = did_you_mean(name, sorted(values))
             hint = hint or f" They have {', '.join(sorted(values)[:_MOST_NAMED]) or 'none'}."
             return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
@@ -209,11 +211,10 @@ def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
     if not filters:
         return _newest(listed)
     fitting = filters.apply(listed)
-    others = [run for run in fitting if not is_of_study(run.status.get("sweep"))]
-    number = len(fitting) - len(others)
-    if filters.sweep is not None or not others or not number:
+    others = _without_studies(fitting)
+    if filters.sweep is not None or not others:
         return Chosen(fitting, [])
-    return Chosen(others, [f"{number} run{'s' * (number > 1)} of studies ({_ALL})"])
+    return _choose(others, fitting, f"of studies ({_ALL})")
 
 
 def _newest(listed: Sequence[ListedRun]) -> Chosen:
@@ -222,15 +223,21 @@ def _newest(listed: Sequence[ListedRun]) -> Chosen:
     for sweep in sorted(newest_first(listed), key=is_of_study):
         if sweep is None:
             task = [run for run in listed if not run.status.get("sweep")][-1].status["task"]
-            others = (run for run in listed if not is_of_study(run.status.get("sweep")))
-            runs = [run for run in others if run.status["task"] == task]
-            description = f"task {task}, the task of the newest run"
+            runs = [run for run in _without_studies(listed) if run.status["task"] == task]
+            outside = f"task {task}, the task of the newest run"
         else:
             runs = runs_of_sweep(listed, sweep)
-            description = f"sweep {sweep}, the newest sweep"
+            outside = f"sweep {sweep}, the newest sweep"
         if any(shown_state(run.status) == "completed" for run in runs):
-            number = len(listed) - len(runs)
-            more = f"{number} run{'s' * (number > 1)} outside {description}"
             advice = f"({_ALL}; or choose with --task, --sweep)"
-            return Chosen(runs, [f"{more} {advice}"] if number else [])
+            return _choose(runs, listed, f"outside {outside} {advice}")
     return Chosen([*listed], [])
+
+
+def _choose(runs: list[ListedRun], among: Sequence[ListedRun], others: str) -> Chosen:
+    number = len(among) - len(runs)
+    return Chosen(runs, [f"{number} run{'s' * (number > 1)} {others}"] if number else [])
+
+
+def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:
+    return [run for run in runs if not is_of_study(run.status.get("sweep"))]

@@ -24,9 +24,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.studies.study import Published, Study
 
-REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
-NOT_COMPARABLE, NO_RUN, SEVERAL = "not comparable", "no run", "several groups"
-ONE_SEED, TOO_FEW = "one seed", "too few seeds"
+NO_RUN = "no run"
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,10 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
     """
     if ours.low is None or ours.high is None:
-        return ONE_SEED if ours.n == 1 else TOO_FEW
+        return "one seed" if ours.n == 1 else "too few seeds"
     if ours.low <= published <= ours.high:
-        return REPRODUCED if ours.n >= ENOUGH_SEEDS else TOO_FEW
-    return BETTER if (ours.mean - published) * direction > 0 else WORSE
+        return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
+    return "better" if (ours.mean - published) * direction > 0 else "worse"
 
 
 def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
@@ -116,10 +114,10 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
         )
     ]
     if len(fitting) != 1:
-        return Cell(published, SEVERAL if fitting else NO_RUN)
+        return Cell(published, "several groups" if fitting else NO_RUN)
     ((comparison, result),) = fitting
     if published.why:
-        return Cell(published, NOT_COMPARABLE, result)
+        return Cell(published, "not comparable", result)
     sign = comparison.metric.direction
     values = baseline_values(comparison)
     beaten_by = [name for name, v in values.items() if sign * v > sign * published.value]
