@@ -11,7 +11,7 @@ import os
 import select
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from attnlab.config.arguments import (
@@ -77,6 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     from attnlab.commands import verbs
+    from attnlab.config.rules import did_you_mean
 
     if arguments in _COMPLETION:
         from attnlab.commands.completion import BASH, completions
@@ -84,75 +85,36 @@ def _dispatch(arguments: list[str]) -> int:
         print(BASH if arguments == _COMPLETION[0] else "\n".join(completions(FLAGS)))
         return DONE
     known = verbs()
-    for word in arguments:
-        if not word.isascii() and word.encode(errors="ignore").decode() != word:
-            raise RequestError(f"{ascii(word)}: is not UTF-8: rename the file or folder.")
-    arguments = without_config_dirs(arguments)
-    arguments = _set_verbosity(arguments, [verb for verb in known if verb != "resume"])
-    first = arguments[0] if arguments else "help"
-    if first == "help" or ({"--help", "-h"} & set(arguments) and first not in known):
-        return _help(arguments, known)
-    if arguments == ["--version"]:
+    words = without_config_dirs(arguments)
+    first = next((word for word in words if word not in VERBOSITY), "help")
+    flags = [word for word in words if word in VERBOSITY]
+    logs.verbosity = VERBOSITY[flags[-1]] if flags else 0
+    if first not in known or first == "resume":  # for the other commands, -q and -v are unknown
+        words = [word for word in words if word not in VERBOSITY]
+    if first in ("help", "--help", "-h") or ({"--help", "-h"} & {*words} and first not in known):
+        verb = next((word for word in words if word in known), None)
+        if verb:
+            return _verb(verb, ["--help"])
+        from attnlab.config.help import overview
+
+        print(overview(known))
+    elif first == "--version":
         from attnlab import __version__
 
         print(f"attnlab {__version__}")
-        return DONE
-    if first == "train":
-        return train(arguments[1:])
-    if first in known:
-        return _verb(first, arguments[1:])
-    if first and first[0] not in "-+~" and "=" not in first:
-        raise RequestError(_unknown_verb(first, known))
-    return train(arguments)
-
-
-def _set_verbosity(arguments: list[str], others: list[str]) -> list[str]:
-    """Set the verbosity by -q and -v; returns the other arguments.
-
-    The commands `others` don't have these flags: after them, all arguments are returned; before
-    them, -q and -v raise `RequestError`.
-    """
-    words = [word for word in arguments if word not in VERBOSITY]
-    flags = [word for word in arguments if word in VERBOSITY]
-    logs.verbosity = 0
-    if words[:1] and words[0] in others:
-        if arguments[0] in flags:
-            raise RequestError(f"{flags[0]}: only for a run, a sweep or attnlab resume.")
-        return arguments
-    logs.verbosity = VERBOSITY[flags[-1]] if flags else 0
-    return words
-
-
-def _help(arguments: list[str], known: Mapping[str, str]) -> int:
-    """Print help for a verb, a topic or a setting (`--help model.units`), or the first screen."""
-    from attnlab.config.help import group_of, overview, topic
-    from attnlab.config.rules import did_you_mean
-
-    words = [word for word in arguments if word[:1] not in "-+~" and word not in ("help", "train")]
-    word = next((word for word in words if "=" not in word), *words[-1:]) if words else ""
-    if not word:
-        print(overview(known))
-    elif text := topic(word, known):
-        print(text)
-    elif word in known:
-        return _verb(word, ["--help"])
+    elif first in known:
+        words.remove(first)
+        return _verb(first, words)
+    elif first == "train":
+        return train(words[1:])
+    elif first[:1] not in ("-", "+", "~") and "=" not in first:
+        hint, valid = did_you_mean(first, [*known, "train"]), ", ".join(sorted([*known, "train"]))
+        raise RequestError(
+            f"{first}: there is no such command.{hint} Valid: {valid}. Settings are KEY=VALUE."
+        )
     else:
-        try:
-            return _verb("explain", [group_of(word)])
-        except RequestError:
-            if did_you_mean(word, [*known]):
-                raise RequestError(_unknown_verb(word, known)) from None
-            raise
+        return train(words)
     return DONE
-
-
-def _unknown_verb(word: str, known: Mapping[str, str]) -> str:
-    from attnlab.config.rules import did_you_mean
-
-    verbs = sorted([*known, "train"])
-    hint = did_you_mean(word, verbs)
-    valid = ", ".join(verbs)
-    return f"{word}: there is no such command.{hint} Valid: {valid}. Settings are KEY=VALUE."
 
 
 def _verb(verb: str, arguments: list[str]) -> int:
@@ -252,12 +214,9 @@ def _report(error: BaseException, arguments: list[str]) -> int:
         text, code = f"interrupted: {text}" if text else "interrupted", INTERRUPTED
     elif isinstance(error, RequestError):
         code = WRONG_REQUEST
-    elif text.startswith("Could not determine home directory"):  # by `Path.expanduser`
-        text = "a path starts with ~ and the name of a user who is unknown on this machine."
-        code = WRONG_REQUEST
     elif not isinstance(error, SweepFailed):
         from attnlab.commands import verbs
-        from attnlab.config.own_files import failure
+        from attnlab.config.options import failure
 
         verb = next((word for word in arguments if word in verbs()), "train")
         what = "run" if verb in ("train", "resume", "study") else f"command {verb}"

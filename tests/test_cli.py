@@ -43,27 +43,6 @@ def test_help_fits_a_terminal_and_has_every_command(capsys, words):
 
 
 @pytest.mark.parametrize(
-    ("topic", "line"),
-    [
-        ("commands", "compare         which mechanism is better, and could it be luck"),
-        ("mechanisms", "attention=luong_local"),
-        ("tasks", "task=sunspots"),
-        ("presets", "experiment=book_fib"),
-        ("corpora", "data=shakespeare"),
-        ("trainer", "trainer.precision"),
-        ("task=fib", "task.count  (task=fib)"),
-        ("schedule=constant", "schedule=constant"),
-        ("model=transformer", "model.layers  (model=transformer (masked_words))"),
-        ("settings", "attnlab explain                    every setting"),
-    ],
-)
-def test_help_has_topics(capsys, topic, line):
-    for words in (["--help", topic], ["help", topic]):
-        assert main(words) == 0
-        assert line in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (
@@ -80,13 +59,6 @@ def test_help_has_topics(capsys, topic, line):
 def test_a_setting_or_a_model_of_others_is_named(capsys, words, sentence):
     assert main([*words]) == 2
     assert sentence in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["task.path=s\udce9.csv"], ["-m", "task.path=s\udce9.csv"]])
-def test_a_name_that_is_not_utf8_is_refused_before_anything_is_composed(capsys, words):
-    assert main(["task=series", *words]) == 2
-    message = r"attnlab: 'task.path=s\udce9.csv': is not UTF-8: rename the file or folder."
-    assert capsys.readouterr().err.strip() == message
 
 
 def test_an_interrupted_command_prints_how_to_resume(monkeypatch, capsys):
@@ -216,8 +188,6 @@ def test_the_log_has_readable_lines(trained):
 def test_quiet_mode_prints_only_the_folder(trained, here):
     for words in (["-q", "resume", trained.folder], ["resume", trained.folder, "--quiet"]):
         assert here(*words) == (0, f"{trained.folder}\n", "")
-    said = "attnlab: -q: only for a run, a sweep or attnlab resume.\n"
-    assert here("-q", "runs") == (2, "", said)
 
 
 def test_runs_lists_it(trained, capsys):

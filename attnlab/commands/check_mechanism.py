@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from attnlab.config.options import option_class, option_content
-from attnlab.config.own_files import failure
+from attnlab.config.options import failure, option_class, option_content
 from attnlab.errors import RequestError, plain_text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from attnlab.commands import options
-from attnlab.config import own_files
 from attnlab.errors import RequestError
 from attnlab.records.files import existing_file, json_text
 from attnlab.tasks.kinds import kind_of
@@ -48,8 +47,9 @@ def command(
     content must be the same. --files needs no corpus, but then baselines that need it are left out.
     """
     folder = options.find_trained(run, runs, None, epoch, average)
-    changed = options.key_values(changes, "a data file such as task.path=FILE")
-    moved, others = own_files.parted(changed, folder.status.read())
+    others = options.key_values(changes, "a data file such as task.path=FILE")
+    own = [key for key in folder.status.read().get("file_hashes", {}) if key in others]
+    moved = {key: others.pop(key) for key in own}
     if part and files:
         raise RequestError("--part, --files: give only one of them.")
     paths = [existing_file(path, "--files") for path in files or ()]

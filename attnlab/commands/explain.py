@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from attnlab.config import glossary, settings
+from attnlab.config import settings
 
 
 def _complete(context: click.Context, _: click.Parameter, start: str) -> list[str]:
-    """Complete a setting or a metric, for TAB."""
-    words = [*(each.key for each in settings.settings()), *glossary.terms()]
-    return [word for word in words if word.startswith(start)]
+    """Complete a setting, for TAB."""
+    keys = dict.fromkeys(setting.key for setting in settings.settings())
+    return [key for key in keys if key.startswith(start)]
 
 
 @click.command("explain")
@@ -23,7 +23,7 @@ def command(words: tuple[str, ...]) -> None:
     metric or column such as skill, MASE, n or "DM p". For a setting, its valid values and its
     default are printed, too. Without KEY, the keys of all settings are listed.
     """
-    if glossary.explained(" ".join(words)):  # `DM p`, without quotes
+    if settings.term(" ".join(words)):  # `DM p`, without quotes
         words = (" ".join(words),)
     for word in words:
         key = word.partition("=")[0]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections import deque
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from attnlab.errors import RequestError
 
-# The flags of a run and a sweep, and their short forms.
-_FLAGS = {
-    **{"--multirun": "--multirun", "-m": "--multirun", "--cfg": "--cfg", "-c": "--cfg"},
-    **{"--config-path": "--config-path", "-cp": "--config-path"},
-}
 _CONFIG_DIR = ("--config-dir", "-cd")
 # How much a run or a sweep prints: see `attnlab.records.logs`.
 VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
-FLAGS = (*_FLAGS, *_CONFIG_DIR, *VERBOSITY, "--help", "--version")
+_OTHERS = ("--multirun", "-m", "--cfg", "-c", "--config-path", "-cp", "--help", "--version")
+FLAGS = (*_OTHERS, *_CONFIG_DIR, *VERBOSITY)
 
 
 class Arguments(NamedTuple):
@@ -29,77 +25,42 @@ class Arguments(NamedTuple):
     shows: bool  # print the configuration instead of training
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message}. Valid options: {', '.join(FLAGS)}.")
+
+
 def without_config_dirs(arguments: list[str]) -> list[str]:
     """Add the folder of each `--config-dir` to the folders of options; returns the other words.
 
     The flag may be anywhere before a `--`, so that every command accepts it.
 
     Raises:
-        RequestError: its value isn't a folder of options.
+        RequestError: its value isn't a folder.
     """
-    others: list[str] = []
-    words = deque(arguments)
-    while words:
-        word = words.popleft()
-        if word == "--":
-            return [*others, word, *words]
-        flag = word.partition("=")[0]
-        if flag in _CONFIG_DIR:
-            _add_config_dir(flag, _value(word, words))
-        else:
-            others.append(word)
-    return others
-
-
-def _value(word: str, words: deque[str]) -> str:
-    """Return the value of a flag: after its `=`, or the next word, which is removed."""
-    flag, joined, value = word.partition("=")
-    value = value if joined else words.popleft() if words else ""
-    if not value:
-        raise RequestError(f"{flag}: expected a value after it, got none.")
-    return value
-
-
-def _add_config_dir(flag: str, value: str) -> None:
     from attnlab.config.options import add_folder
-    from attnlab.config.sections import GROUPS
 
-    folder = Path(value).expanduser()
-    if not folder.is_dir():
-        raise RequestError(f"{flag}: expected a folder, got {folder}.")
-    name = folder.resolve().name
-    if name in (*GROUPS, "study") and not any((folder / group).is_dir() for group in GROUPS):
-        raise RequestError(
-            f"{flag}: expected the folder that contains {name}/NAME.yaml, got the folder {name} "
-            f"itself. Type: {flag} {folder.resolve().parent}"
-        )
-    add_folder(value)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument(*_CONFIG_DIR, action="append", default=[])
+    parsed, others = parser.parse_known_args(arguments[:end])
+    for folder in parsed.config_dir:
+        if not Path(folder).expanduser().is_dir():
+            raise RequestError(f"--config-dir: expected a folder, got {folder}.")
+        add_folder(folder)
+    return [*others, *arguments[end:]]
 
 
 def read_arguments(arguments: list[str]) -> Arguments:
     """Split the words of a run or a sweep into flags and overrides; raises `RequestError`."""
-    overrides: list[str] = []
-    place, multirun, shows = None, False, False
-    words = deque(without_config_dirs(arguments))
-    while words:
-        word = words.popleft()
-        flag = _FLAGS.get(word.partition("=")[0])
-        if not word.startswith("-"):
-            overrides.append(word)
-        elif flag == "--multirun":
-            multirun = True
-        elif flag == "--config-path":
-            place = _saved_configuration(_value(word, words))
-        elif flag == "--cfg":
-            if (value := _value(word, words)) != "job":
-                raise RequestError(f"{flag}: expected job, got {value}.")
-            shows = True
-        else:
-            from attnlab.config.rules import did_you_mean
-
-            hint = did_you_mean(word, [flag for flag in FLAGS if flag.startswith("--")])
-            raise RequestError(f"{word}: there is no such option.{hint} Valid: {', '.join(FLAGS)}.")
-    return Arguments(overrides, place, multirun, shows)
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--multirun", "-m", action="store_true")
+    parser.add_argument("--cfg", "-c", choices=["job"])
+    parser.add_argument("--config-path", "-cp")
+    parser.add_argument("overrides", nargs="*")
+    parsed = parser.parse_intermixed_args(without_config_dirs(arguments))
+    place = None if parsed.config_path is None else _saved_configuration(parsed.config_path)
+    return Arguments(parsed.overrides, place, parsed.multirun, shows=parsed.cfg is not None)
 
 
 def _saved_configuration(value: str) -> tuple[str, str]:
@@ -139,8 +100,6 @@ def key_of(override: str) -> str:
 def refuse_class(override: str) -> None:
     """Raise `RequestError` if an override names a class by its path."""
     if key_of(override).endswith("._target_"):
-        group = key_of(override).partition(".")[0]
         raise RequestError(
-            f"{override}: a class can't be set: {group}=NAME chooses it, by the file "
-            f"{group}/NAME.yaml, which is shipped or in the folder of --config-dir."
+            f"{override}: a class can't be set: OPTION=NAME chooses it, by its file."
         )

@@ -5,6 +5,7 @@ Apart from `cli` and `sweeps`, only this room uses Hydra and OmegaConf.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,36 +15,29 @@ import hydra
 import yaml
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
-from hydra.errors import (
-    HydraException,
-    MissingConfigException,
-    OverrideParseException,
-)
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
 
 from attnlab.config.arguments import key_of, quoted, refuse_class
 from attnlab.config.options import (
+    NOT_SETTINGS,
+    PLAIN,
     conf_folder,
-    how_found,
+    model_settings,
+    no_such_option,
     option_content,
     options,
     own_folders,
 )
-from attnlab.config.parsing import (
-    PLAIN,
-    kind_of_task,
-    model_settings,
-    parse,
-    parse_section,
-    without_auto,
-)
-from attnlab.config.rules import did_you_mean, similar_key
+from attnlab.config.parsing import parse, parse_section
+from attnlab.config.rules import lookup, similar_key
 from attnlab.config.sections import (
     GROUPS,
     OPTION_GROUPS,
     PathsConfig,
     RunConfig,
+    SearchConfig,
     SweepConfig,
     TrackingConfig,
     TrainerConfig,
@@ -52,8 +46,6 @@ from attnlab.config.settings import settings
 from attnlab.errors import RequestError
 from attnlab.process import variable
 
-# Launchers that need an extra of this package.
-_OF_AN_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 # Groups of a command that aren't part of a run's configuration.
 _OTHER_GROUPS = ("experiment", "search", "sweep")
 _QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
@@ -73,7 +65,7 @@ class Schema:
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
     sweep: SweepConfig = field(default_factory=SweepConfig)
-    search: dict[str, Any] = field(default_factory=dict)
+    search: SearchConfig = field(default_factory=SearchConfig)
     seed: int = 0
 
 
@@ -134,19 +126,55 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
 def from_document(document: dict[str, Any]) -> RunConfig:
     """Check a composed configuration with resolved references, which this changes.
 
-    Raises `RequestError` on a wrong value.
+    A setting `auto` becomes its value: that of the mechanism's rule, else that of the setting's own
+    rule. A pretrained model completes the configuration itself.
+
+    Raises:
+        RequestError: a value is wrong.
     """
     for key in _OTHER_GROUPS:
         document.pop(key, None)
     if not document.get("data"):  # the task has its own data
         document.pop("data", None)
     groups = [group for group in (*OPTION_GROUPS, "data") if group in document]
-    rules = {group: _pop_rules(group, document) for group in groups}
-    if document.get("model", {}).get("name") == PLAIN:  # the rules of a mechanism don't apply
+    contents = {group: _option_file(group, document) for group in groups}
+    rules = {group: content.get("rules", {}) for group, content in contents.items()}
+    if document["model"]["name"] == PLAIN:  # the rules of a mechanism don't apply
         rules["attention"] = {k: v for k, v in rules["attention"].items() if k[:6] != "model."}
     _drop_settings_of_the_task(document, rules)
-    kind = kind_of_task(document["task"].get("name"))
-    return parse(without_auto(document, rules, kind), rules)
+    if path := contents["model"].get("completed_by"):
+        document = dict(pkgutil.resolve_name(path)(document))
+    for group in ("attention", *rules):
+        for key, rule in rules[group].items():
+            section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
+            if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
+                document[section] = {**document[section], name: rule["auto"]}
+    return parse(document, rules)
+
+
+def _option_file(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
+    """Return the file of a group's option, and remove what isn't a setting from the document.
+
+    Raises:
+        RequestError: the name was changed without the other settings of the option.
+    """
+    option = document.get(group)
+    if not isinstance(option, dict):
+        return {}
+    name = option.get("name")
+    composed = {key: option.pop(key) for key in NOT_SETTINGS if key in option}
+    folder, file = group, name
+    if group == "model":
+        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
+        folder, file = "model/settings", model_settings(task, attention, str(name))
+    content = option_content(folder, file) or {}
+    if not content or any(composed[key] != content.get(key) for key in composed):
+        raise RequestError(
+            f"{group}.name={name}: the name can't be changed without the other settings: "
+            f"{group}=NAME chooses an option. In your own file, name must be the file's name. "
+            f"Valid: {', '.join(options(group))}."
+        )
+    return content
 
 
 def _drop_settings_of_the_task(
@@ -167,10 +195,10 @@ def _drop_settings_of_the_task(
 
 
 def as_yaml(cfg: DictConfig) -> str:
-    """Return a configuration as YAML without rules and classes, which are not for users."""
+    """Return a configuration as YAML with the settings alone."""
     document = plain(cfg, needs_all=False)
     for group in document.values():
-        for key in ("rules", "_target_"):
+        for key in NOT_SETTINGS:
             if isinstance(group, dict):
                 group.pop(key, None)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
@@ -195,41 +223,22 @@ def plain(cfg: DictConfig, *, needs_all: bool = True) -> dict[str, Any]:
     return cast("dict[str, Any]", document)
 
 
-def _pop_rules(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
-    """Remove and return the rules of a group's option; if not composed, read its file.
-
-    Raises `RequestError` if the name was changed without the other settings of the option.
-    """
-    option = document.get(group)
-    if not isinstance(option, dict):
-        return {}
-    name = option.get("name")
-    composed = {key: option.pop(key) for key in ("rules", "_target_") if key in option}
-    folder, file = group, name
-    if group == "model":
-        task, attention = (document.get(key, {}).get("name") for key in ("task", "attention"))
-        folder, file = "model/settings", model_settings(task, attention, str(name))
-    content = option_content(folder, file) or {}
-    changed = any(composed[key] != content.get(key) for key in composed)
-    if not content or changed:
-        raise RequestError(
-            f"{group}.name={name}: the name can't be changed without the other settings: "
-            f"{group}=NAME chooses an option. In your own file, name must be the file's name. "
-            f"Valid: {', '.join(options(group))}."
-        )
-    return content.get("rules", {})
-
-
 def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
     """Return an error of Hydra or OmegaConf as one sentence: the key, expected, given.
 
     Other errors keep Hydra's own words.
     """
-    text, overrides = str(error), list(overrides)
+    text = str(error)
     if isinstance(error, MissingConfigException) and error.options:
-        return _explain_missing_option(error.missing_cfg_file or "", [*error.options])
+        group, _, name = (error.missing_cfg_file or "").rpartition("/")
+        valid = [*error.options]
+        if group == "model/settings":  # a file per kind and model, such as `language_rnn`
+            kind, _, name = name.rpartition("_")
+            models = (file.removeprefix(f"{kind}_") for file in valid if file.startswith(kind))
+            return f"model={name}: tasks of {kind} have {', '.join(models)}."
+        return no_such_option(group, name, valid)
     if match := re.search(r"Could not override '([^'@]+)", text):
-        return _explain_unknown_key(match[1])
+        return _unknown_key(match[1])
     cause = error if isinstance(error, ValidationError) else error.__cause__
     if isinstance(cause, ValidationError) and (match := re.search(r"full_key: (\S+)", str(cause))):
         value = next((o.partition("=")[2] for o in overrides if key_of(o) == match[1]), None)
@@ -240,29 +249,12 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
         return f"{error.override}: expected KEY=VALUE. {_QUOTES}"
     if "Ambiguous value for argument" in text:
         return f"{text.splitlines()[0]}: expected one value, several with -m. {_QUOTES}"
-    for override in overrides:
-        if (key := key_of(override)) in GROUPS and "Config group override must be" in text:
-            valid = ", ".join(options(key))
-            return f"{key}: expected one of {valid}, got {override.partition('=')[2]}."
     return " ".join(text.split())
 
 
-def _explain_missing_option(path: str, valid: list[str]) -> str:
-    group, _, name = path.rpartition("/")
-    if group == "model/settings":  # a file per kind and model, such as `language_rnn`
-        kind, _, name = name.rpartition("_")
-        valid = [each.removeprefix(f"{kind}_") for each in valid if each.startswith(f"{kind}_")]
-        return f"model={name}: tasks of {kind} have {', '.join(valid)}."
-    hint = did_you_mean(name, valid)
-    if name in _OF_AN_EXTRA:
-        hint = f" It comes with pip install 'attnlab[{_OF_AN_EXTRA[name]}]'."
-    where = f" {how_found()}" if group in GROUPS else ""
-    return f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}.{where}"
-
-
-def _explain_unknown_key(key: str) -> str:
-    if key == "data":
-        return "data: this task has no choice of data; attnlab data list has those that do."
+def _unknown_key(key: str) -> str:
+    if key in GROUPS:
+        return f"{key}: this task has no choice of {key}."
     owners = [setting.option for setting in settings() if setting.key == key]
     if owners:
         return f"{key}: there is no such key. It is a setting of {', '.join(owners)}."

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
-_BYTES_AT_A_TIME = 2**20
-_SECONDS_CURRENT = 1.0
-_of_folders: dict[str, tuple[float, str | None]] = {}  # time of the last call, and the hash
+
+def absolute(path: str) -> str:
+    """Return the absolute path of a file or folder."""
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def file_hash(path: str) -> str | None:
@@ -32,55 +31,38 @@ def file_hash(path: str) -> str | None:
             place = place / "weights"
         if place.is_dir():
             lines = []
-            for file in _files(place):
-                with suppress(OSError):  # removed, or a broken link
-                    status, name = file.stat(), file.relative_to(place)
-                    lines.append(f"{name}\0{status.st_size}\0{status.st_mtime_ns}")
+            for parent, folders, names in os.walk(place, followlinks=True):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                for name in sorted(name for name in names if not name.startswith(".")):
+                    with suppress(OSError):  # removed, or a broken link
+                        file = Path(parent, name)
+                        status = file.stat()
+                        relative = file.relative_to(place)
+                        lines.append(f"{relative}\0{status.st_size}\0{status.st_mtime_ns}")
             return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
         if place.is_file():  # a pipe can be read only once
             status = place.stat()
-            return _of_content(place.absolute(), status.st_size, status.st_mtime_ns)
+            return _content_hash(place.absolute(), status.st_size, status.st_mtime_ns)
     return None
 
 
-def absolute(path: str) -> str:
-    """Return the absolute path of a file or folder."""
-    return os.path.abspath(os.path.expanduser(path))
-
-
 def recent_hash(path: str) -> str | None:
-    """Return `file_hash`, for folders cached for a second.
-
-    The points of a grid are composed one after another, and hashing a folder is slow.
-    """
-    if not os.path.isdir(os.path.expanduser(path)):
-        return file_hash(path)
-    path, now = absolute(path), time.monotonic()
-    last, value = _of_folders.get(path, (-math.inf, None))
-    if now - last > _SECONDS_CURRENT:
-        value = file_hash(path)
-    _of_folders[path] = time.monotonic(), value
-    return value
+    """Return `file_hash`; that of a folder may be a second old, because each job of a grid asks."""
+    if os.path.isdir(path):
+        return _folder_hash(path, int(time.monotonic()))
+    return file_hash(path)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder in a fixed order; links are followed, each folder once."""
-    seen = set()
-    for parent, folders, names in os.walk(folder, followlinks=True):
-        status = os.stat(parent)
-        if (status.st_dev, status.st_ino) in seen:
-            folders.clear()
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))
+@lru_cache(maxsize=8)
+def _folder_hash(path: str, second: int) -> str | None:
+    return file_hash(path)
 
 
 @cache
-def _of_content(path: Path, size: int, changed: int) -> str:
+def _content_hash(path: Path, size: int, changed: int) -> str:
     """Return the SHA-256 of a file; cached while size and modification time stay the same."""
     state = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_BYTES_AT_A_TIME):
+        while chunk := file.read(2**20):
             state.update(chunk)
     return state.hexdigest()

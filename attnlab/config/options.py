@@ -7,10 +7,11 @@ it may come from somebody else.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
+import pkgutil
 import sys
+import traceback
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,14 @@ from typing import Any
 import yaml
 
 from attnlab.config.rules import did_you_mean
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, plain_text
 from attnlab.process import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
+# What an option's file has besides settings: their rules, its class, a task's kind and its model for
+# some mechanisms (`model=auto`), and the function that completes a configuration with a model.
+NOT_SETTINGS = ("rules", "_target_", "kind", "architectures", "completed_by")
+PLAIN = "plain"  # the model settings of kinds without files of their own
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first is faster
 
 
@@ -29,30 +34,20 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first is faster
 def conf_folder() -> Path:
     """Return the folder of the shipped YAML files: in the package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
-    for folder in (package / "conf", package.parent / "conf"):
-        if (folder / "config.yaml").is_file():
-            return folder
-    raise RequestError(f"{package}: its configuration folder is missing: install attnlab again.")
+    folder = package / "conf"
+    return folder if folder.is_dir() else package.parent / "conf"
 
 
-def add_folder(folder: str) -> None:
+def add_folder(folder: str | Path) -> None:
     """Add a folder of options, for this process and for those that it starts."""
-    known = (variable(CONFIG_DIR) or "").split(os.pathsep)
-    path = str(Path(folder).expanduser().absolute())
-    os.environ[CONFIG_DIR] = os.pathsep.join(dict.fromkeys([path, *filter(None, known)]))
+    folders = dict.fromkeys([Path(folder).expanduser().absolute(), *own_folders()])
+    os.environ[CONFIG_DIR] = os.pathsep.join(map(str, folders))
 
 
 def own_folders() -> list[Path]:
     """Return the user's folders of YAML files."""
     texts = (variable(CONFIG_DIR) or "").split(os.pathsep)
     return [Path(text).expanduser().absolute() for text in texts if text.strip()]
-
-
-def how_found() -> str:
-    """Explain where the user's own options are searched, and name a folder that is missing."""
-    missing = [str(folder) for folder in own_folders() if not folder.is_dir()]
-    but = f", but {missing[0]} is not a folder" if missing else ""
-    return f"Options of your own are found by --config-dir FOLDER or ${CONFIG_DIR}{but}."
 
 
 def in_prose(attention: str) -> str:
@@ -64,6 +59,15 @@ def options(group: str) -> list[str]:
     """Return the names of a group's options."""
     folders = [conf_folder(), *own_folders()]
     return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
+
+
+def no_such_option(group: str, name: str, valid: list[str]) -> str:
+    """Return the message for a name that is no option of a group."""
+    hint = did_you_mean(name, valid)
+    return (
+        f"{group}={name}: there is no such option.{hint} Valid: {', '.join(valid)}. Options of "
+        f"your own are found by --config-dir FOLDER or ${CONFIG_DIR}."
+    )
 
 
 def section_rules(section: str) -> dict[str, Any]:
@@ -90,12 +94,28 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     return content if whole else own
 
 
+def option_settings(group: str, name: str) -> dict[str, Any]:
+    """Return the settings of an option with their defaults; {} if there is no such option."""
+    content = option_content(group, name) or {}
+    return {key: content[key] for key in content if key not in ("name", *NOT_SETTINGS)}
+
+
 def option_description(group: str, name: str) -> list[str]:
     """Return the comment at the start of an option's file, in lines."""
     path = _option_file(group, name)
     lines = path.read_text("utf-8").splitlines() if path else []
     comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
     return [line.lstrip("# ") for line in comments if not line.startswith("# @")]
+
+
+def model_settings(task: str, attention: str, model: str) -> str:
+    """Return the name of the file in conf/model/settings for a task, a mechanism and a model."""
+    content = option_content("task", task) or {}
+    kind = content.get("kind")
+    if model == "auto":
+        model = content.get("architectures", {}).get(attention, "rnn")
+    has_files = any(name.startswith(f"{kind}_") for name in options("model/settings"))
+    return f"{kind}_{model}" if has_files else PLAIN
 
 
 def _option_file(group: str, name: Any) -> Path | None:
@@ -134,22 +154,15 @@ def option_class(group: str, name: Any) -> type:
     Raises:
         RequestError: there is no such option, or no such class.
     """
-    if not isinstance(name, str):
-        raise RequestError(f"{group}: expected the name of one of its options, got {name}.")
     content = option_content(group, name)
     if content is None:
-        hint = did_you_mean(str(name), options(group))
-        raise RequestError(
-            f"{group}={name}: there is no such option here.{hint} Valid: "
-            f"{', '.join(options(group))}. {how_found()}"
-        )
+        raise RequestError(no_such_option(group, str(name), options(group)))
     path = str(content.get("_target_"))
-    module, _, attribute = path.rpartition(".")
     # The module may be next to its YAML; modules on Python's own path have priority.
     places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
     sys.path += [place for place in places if place not in sys.path]
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise RequestError(
             f"{group}={name}: the _target_ in its file, {path}, can't be imported ({error})."
@@ -163,3 +176,16 @@ def follows(attention: Any, key: str, value: Any) -> bool:
     """
     rule = (option_content("attention", attention) or {}).get("rules", {}).get(key, {})
     return "auto" in rule and rule.get("choices") == [value]
+
+
+def failure(error: BaseException) -> str:
+    """Describe an error in one line, with file and line if it is in the user's own code.
+
+    For example `TypeError: ...` or `mine.py, line 7, in score: TypeError: ...`.
+    """
+    text = plain_text(error)
+    words = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):  # the innermost first
+        if any(folder in Path(frame.filename).parents for folder in own_folders()):
+            return f"{frame.filename}, line {frame.lineno}, in {frame.name}: {words}"
+    return words

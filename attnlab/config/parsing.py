@@ -1,8 +1,7 @@
-"""From plain mappings to a checked `RunConfig`, and back from it to one that is resumed.
+"""From plain mappings to a checked `RunConfig`, for a new run and for a stored one.
 
-A value is checked by its field's rule in `attnlab.config.sections`, or by its option's in `conf/`.
-`auto` is resolved only here, so that a run's configuration shows the value. Settings that depend on
-the machine stay `auto` in the configuration: `trainer.jit` and `trainer.together`.
+A value is checked by the rule of its setting: in conf/rules.yaml, or in its option's file. Settings
+that depend on the machine stay `auto` in the configuration: `trainer.jit` and `trainer.together`.
 """
 
 from __future__ import annotations
@@ -10,66 +9,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import yaml
+
 from attnlab.config.file_hashes import absolute, recent_hash
-from attnlab.config.options import option_class, options, section_rules
+from attnlab.config.options import section_rules
 from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
 from attnlab.config.sections import OPTION_GROUPS, SECTIONS, RunConfig
 from attnlab.errors import RequestError
-
-# The model settings of kinds without files of their own.
-PLAIN = "plain"
-
-
-def kind_of_task(task: Any) -> Any:
-    """Return the kind of a task; None if there is no such task."""
-    try:
-        return option_class("task", task).kind  # type: ignore[attr-defined]
-    except RequestError:
-        return None
-
-
-def model_settings(task: str, attention: str, model: str) -> str:
-    """Return the name of the file in conf/model/settings for a task, a mechanism and a model.
-
-    For an unknown task it is `PLAIN`.
-    """
-    kind = kind_of_task(task)
-    if kind is None:
-        return PLAIN
-    if model == "auto":
-        model = kind.models.architectures.get(attention, "rnn")
-    files = options("model/settings")
-    own = any(name.startswith(f"{kind.name}_") for name in files)
-    return f"{kind.name}_{model}" if own else PLAIN
-
-
-def without_auto(
-    document: Mapping[str, Any],
-    rules: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    kind: Any,
-) -> dict[str, Any]:
-    """Return a configuration in which rules have replaced `auto` by values.
-
-    A rule of the mechanism has priority over a rule of the setting's own group. The kind resolves
-    settings that depend on a pretrained encoder.
-    """
-    if kind and kind.models.resolve:
-        document = kind.models.resolve(document)
-    found = dict(document)
-    for group in ("attention", *rules):
-        for key, rule in rules.get(group, {}).items():
-            section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
-            if "auto" in rule and lookup(found, f"{section}.{name}") == "auto":
-                found[section] = {**found[section], name: rule["auto"]}
-    return found
 
 
 def parse(
     document: Mapping[str, Any], rules: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> RunConfig:
-    """Check a plain configuration and return it with types.
+    """Check a plain configuration; paths of the user's own files become absolute.
 
     Args:
         document: nested mappings with the groups, the sections and `seed`.
@@ -80,12 +35,10 @@ def parse(
         RequestError: a value is missing or breaks its rule.
     """
     document = dict(document)
-    known = [*OPTION_GROUPS, *SECTIONS, "data", "seed"]
     for key in document:
-        _check_known(key, known, "")
+        _check_known(key, [*OPTION_GROUPS, *SECTIONS, "data", "seed"], "")
     check_rule("seed", document.get("seed"), read_rule("seed", section_rules("seed")))
-    groups = [*OPTION_GROUPS, *(["data"] if "data" in document else [])]
-    for group in groups:
+    for group in [*OPTION_GROUPS, *(["data"] if "data" in document else [])]:
         _check_group(group, document, rules)
     for name, cls in SECTIONS.items():
         parse_section(name, cls, document)
@@ -96,17 +49,42 @@ def parse(
                 "the run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
             )
         document["tracking"] = {**document["tracking"], "uri": absolute_uri(uri)}
-    paths = {
-        key: path
-        for key in (f"{g}.{key}" for g in rules for key in rules[g] if rules[g][key].get("hashed"))
-        if (path := lookup(document, key)) and os.path.exists(absolute(path))
-    }
-    hashes = {key: recent_hash(path) for key, path in paths.items()}
-    return RunConfig(
-        document,
-        file_hashes={key: value for key, value in hashes.items() if value},
-        files={key: absolute(path) for key, path in paths.items()},
-    )
+    hashes = {}
+    for group in rules:
+        for name in (name for name, rule in rules[group].items() if rule.get("hashed")):
+            path = absolute(document[group][name] or "")
+            if document[group][name] and os.path.exists(path):
+                document[group] = {**document[group], name: path}
+                hashes[f"{group}.{name}"] = recent_hash(path)
+    return RunConfig(document, {key: value for key, value in hashes.items() if value})
+
+
+def stored_config(
+    document: Mapping[str, Any], status: Mapping[str, Any], changes: Mapping[str, str]
+) -> RunConfig:
+    """Return the configuration of a stored run, in which some settings may change.
+
+    Args:
+        document: the content of its config.yaml.
+        status: the content of its status.json.
+        changes: new numbers of epochs or devices, and new paths of the user's own files: dotted
+            keys and their values as YAML.
+
+    Raises:
+        RequestError: another key, or a wrong value.
+    """
+    hashes = status.get("file_hashes", {})
+    allowed = ("trainer.epochs", "trainer.devices", *hashes)
+    values = {key: read_value(key, text) for key, text in changes.items()}
+    for key, value in values.items():
+        if key not in allowed:
+            raise RequestError(f"{key}: only {', '.join(allowed)} may change in a stored run.")
+        if key in hashes:
+            values[key] = absolute(str(value))
+            if not os.path.exists(values[key]):
+                raise RequestError(f"{key}: expected a file or folder that exists, got {value!r}.")
+    changed = parse(document, {}).with_values(values)
+    return replace(parse(changed.document, {}), file_hashes=hashes)
 
 
 def absolute_uri(uri: str) -> str:
@@ -116,34 +94,8 @@ def absolute_uri(uri: str) -> str:
     return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
 
 
-def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
-    """Return the configuration of a resumed run: only epochs and devices may change.
-
-    `changes` are dotted keys and their values as YAML.
-
-    Raises:
-        RequestError: another key, or a wrong value.
-    """
-    allowed = ("trainer.epochs", "trainer.devices")
-    for key in changes:
-        if key not in allowed:
-            raise RequestError(
-                f"{key}: only {' and '.join(allowed)} may change when a run is resumed."
-            )
-    values = {key: read_value(key, text) for key, text in changes.items()}
-    return parse(config.with_values(values).document, {})
-
-
-def _has(document: Mapping[str, Any], key: str) -> bool:
-    section, _, name = key.rpartition(".")
-    node = lookup(document, section) if section else document
-    return isinstance(node, Mapping) and name in node
-
-
 def read_value(key: str, text: str) -> Any:
     """Parse a text as YAML; raises `RequestError`."""
-    import yaml
-
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -161,11 +113,9 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
         raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
     for key, mapping in rules.items():
         path = key if "." in key else f"{group}.{key}"
-        rule = read_rule(path, mapping)
+        rule, value = read_rule(path, mapping), lookup(document, path)
         if "." in key and rule.choices is not None:
-            if not _has(document, key):  # the setting didn't exist when the run was made
-                continue
-            if (value := lookup(document, path)) not in rule.choices:
+            if value is not None and value not in rule.choices:  # None: no such setting here
                 others = [own[key].get("choices") for own in all_rules.values() if key in own]
                 valid = [v for v in rule.choices if all(v in own for own in others if own)]
                 reason = f": {rule.why}" if rule.why else ""
@@ -177,8 +127,8 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
             continue
         # An option of another group, such as a mechanism, may have a value for `auto`.
         autos = [own[path]["auto"] for own in all_rules.values() if "auto" in own.get(path, {})]
-        if lookup(document, path) not in autos:
-            check_rule(path, lookup(document, path), rule, document)
+        if value not in autos:
+            check_rule(path, value, rule, document)
     # After the combinations: another group's option may have set a key of this one.
     if rules:
         for key in settings:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import gt, lt
 from typing import Any
 
 from attnlab.errors import RequestError
 
 # Name of a type -> the Python type, and its description in messages.
-_TYPES: dict[str, tuple[type, str]] = {
+_TYPES: dict[str | None, tuple[type, str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
     "bool": (bool, "true or false"),
     "str": (str, "a text"),
     "list": (list, "a list"),
     "mapping": (dict, "KEY: VALUE"),
+    None: (object, "a value"),
 }
 
 
@@ -42,16 +44,15 @@ class Rule:
     excludes: str | None = None  # dotted path of a setting that must be null, false or 0
     # PATH=NAME,NAME: values that another setting must have, unless this one is null or false
     requires: str | None = None
-    hashed: bool = False  # whether it is a path whose content decides the result, too
+    hashed: bool = False  # whether it is a path whose content decides the result
     why: str | None = None  # the reason for the rule, for messages
-    auto: Any = None  # the value for `auto`; see `attnlab.config.parsing`
+    auto: Any = None  # the value for `auto`; see `attnlab.config.composing`
     help: str | None = None  # the meaning of the setting, for `attnlab explain`
 
     def expected(self) -> str:
         """Return the rule in words, for messages."""
         if self.choices is not None:
             return "one of " + ", ".join(map(_written, self.choices))
-        words = _TYPES[self.type][1] if self.type else "a value"
         bounds = [
             f"{label} {bound:,.10g}"
             for label, bound in (
@@ -62,32 +63,22 @@ class Rule:
             )
             if bound is not None
         ]
-        words = " ".join([words, " and ".join(bounds)]).strip()
+        words = " ".join([_TYPES[self.type][1], " and ".join(bounds)]).strip()
         between = ", " if self.type == "bool" else " or "
         words = between.join([*filter(None, [", ".join(self.words)]), words])
         return f"{words}, or null" if self.optional else words
 
 
-# Rules by the identity of their mapping, which is stored, too, so that its id isn't reused.
-_rules: dict[int, tuple[Mapping[str, Any], Rule]] = {}
-
-
 def read_rule(key: str, mapping: Mapping[str, Any]) -> Rule:
-    """Return the rule in a mapping of a YAML file, cached by the mapping's identity.
-
-    Raises:
-        RequestError: the mapping is not a rule.
-    """
-    if id(mapping) not in _rules:
-        names = [field.name for field in fields(Rule)]
-        for name in mapping:
-            if name not in names:
-                hint = did_you_mean(str(name), names)
-                raise RequestError(f"{key}: its rule has the unknown key {name}.{hint}")
+    """Return the rule in a mapping of a YAML file; raises `RequestError` if it isn't one."""
+    try:
         rule = Rule(**mapping)
-        check_rule(f"{key}: in its rule, type", rule.type, Rule(choices=[*_TYPES, None]))
-        _rules[id(mapping)] = mapping, rule
-    return _rules[id(mapping)][1]
+    except TypeError as error:
+        raise RequestError(f"{key}: its rule is wrong: {error}.") from error
+    if rule.type not in _TYPES:
+        types = ", ".join(filter(None, _TYPES))
+        raise RequestError(f"{key}: in its rule, type: expected one of {types}, got {rule.type}.")
+    return rule
 
 
 def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | None = None) -> None:
@@ -99,17 +90,14 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
         return
     if value in rule.words:
         return
+    reason = f" ({rule.why})" if rule.why else ""
     if not _fits(value, rule):
-        given = _written(value)
-        hint = did_you_mean(given, list(map(_written, rule.choices or ())))
-        reason = f" ({rule.why})" if rule.why else ""
-        raise RequestError(f"{key}: expected {rule.expected()}{reason}, got {given}.{hint}")
-    if config is not None:
-        _check_relations(key, value, rule, config)
-
-
-def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]) -> None:
-    """Check a value against other settings."""
+        hint = did_you_mean(_written(value), list(map(_written, rule.choices or ())))
+        raise RequestError(
+            f"{key}: expected {rule.expected()}{reason}, got {_written(value)}.{hint}"
+        )
+    if config is None:
+        return
     whole = lookup(config, rule.divides) if rule.divides else None
     if isinstance(whole, int) and whole % value != 0:
         divisors = ", ".join(str(n) for n in range(1, whole + 1) if whole % n == 0)
@@ -124,10 +112,9 @@ def _check_relations(key: str, value: Any, rule: Rule, config: Mapping[str, Any]
         raise RequestError(f"{key}: expected null with {rule.excludes}={other}, got {value}.")
     if rule.requires and value is not False:
         path, _, names = rule.requires.partition("=")
-        if (found := lookup(config, path)) is not None and str(found) not in names.split(","):
-            reason = f" ({rule.why})" if rule.why else ""
+        if (other := lookup(config, path)) is not None and str(other) not in names.split(","):
             wanted = " or ".join(names.split(","))
-            raise RequestError(f"{key}: needs {path}={wanted}{reason}, got {path}={found}.")
+            raise RequestError(f"{key}: needs {path}={wanted}{reason}, got {path}={other}.")
 
 
 def _written(value: Any) -> str:
@@ -136,33 +123,33 @@ def _written(value: Any) -> str:
 
 
 def _fits(value: Any, rule: Rule) -> bool:
-    if rule.type is not None:
-        expected = _TYPES[rule.type][0]
-        numeric = rule.type == "float" and isinstance(value, int)
-        if isinstance(value, bool) and expected is not bool:
-            return False
-        if not (isinstance(value, expected) or numeric) or value == "":
-            return False
-    if rule.choices is not None and value not in rule.choices:
-        return False
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if rule.choices is not None:
+        return value in rule.choices
+    expected = _TYPES[rule.type][0]
+    if expected is object:
+        return True
+    if isinstance(value, bool) or expected is bool:
+        return isinstance(value, bool) and expected is bool
+    if isinstance(value, int | float) and expected in (int, float):
         return (
-            math.isfinite(value)
+            (isinstance(value, int) or expected is float)
+            and math.isfinite(value)
             and (rule.min is None or value >= rule.min)
             and (rule.max is None or value <= rule.max)
             and (rule.above is None or value > rule.above)
             and (rule.below is None or value < rule.below)
         )
-    return True
+    return isinstance(value, expected) and value != ""
 
 
-def did_you_mean(word: str, candidates: list[str], prefix: str = "") -> str:
+def did_you_mean(word: str, candidates: Sequence[str], prefix: str = "") -> str:
     """Return ` Did you mean X?` for a message about a wrong word; empty if nothing is similar.
 
     X is the prefix and the most similar candidate.
     """
-    found = nearest(word, candidates)
-    return f" Did you mean {prefix}{found}?" if found else ""
+    folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
+    matches = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f" Did you mean {prefix}{folded[matches[0]]}?" if matches else ""
 
 
 # Settings by their names in Keras, PyTorch, Transformers and libraries of forecasts.
@@ -191,27 +178,18 @@ def similar_key(word: str, keys: Sequence[str]) -> str:
     Empty if there is no such key.
     """
     leaf = word.rpartition(".")[2]
-    known = [key for key in keys if key.rpartition(".")[2] == leaf]
-    known = known or [key for key in (_ALIASES.get(leaf),) if key]
-    return f" Did you mean {' or '.join(known)}?" if known else did_you_mean(word, list(keys))
-
-
-def nearest(word: str, candidates: Sequence[str]) -> str | None:
-    """Return the candidate most similar to a word, ignoring case; None if none is similar."""
-    import difflib
-
-    folded = {each.casefold(): each for each in reversed(candidates)}
-    found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    matches = [key for key in keys if key.rpartition(".")[2] == leaf]
+    if not matches and leaf in _ALIASES:
+        matches = [_ALIASES[leaf]]
+    return f" Did you mean {' or '.join(matches)}?" if matches else did_you_mean(word, keys)
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:
     """Return the value at a dotted path of nested mappings; None if there is none."""
     node: Any = config
     for part in path.split("."):
-        if (
-            not isinstance(node, (dict, Mapping)) or part not in node
-        ):  # dict first, because it is faster
+        # dict first, because it is faster
+        if not isinstance(node, (dict, Mapping)) or part not in node:
             return None
         node = node[part]
     return node

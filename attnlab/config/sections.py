@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from attnlab.config.file_hashes import absolute, file_hash
+from attnlab.config.file_hashes import file_hash
 from attnlab.config.rules import lookup
 from attnlab.errors import RequestError
 
@@ -98,7 +98,7 @@ class SweepConfig:
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class SearchConfig:
     """What a search tries, and how; settings without a type are checked with the search space."""
 
@@ -139,13 +139,10 @@ class RunConfig:
     """A checked configuration: one document, with typed sections and options as views."""
 
     document: Mapping[str, Any]  # nested mappings, as in config.yaml
-    # Hashes of the user's own data files by setting; they decide the result, too.
+    # Hashes of the user's own data files by setting; in the digest they replace the paths.
     file_hashes: Mapping[str, str] = field(default_factory=dict)
     # Earlier values of `trainer.epochs`, if a run was trained longer.
     earlier_epochs: Sequence[int] = ()
-    # Absolute paths of the user's own files by setting, because a relative path means another file
-    # in another working folder. They don't enter the digest.
-    files: Mapping[str, str] = field(default_factory=dict)
 
     task = _option("task")  # what is learned, from which data, under which protocol
     attention = _option("attention")  # the mechanism
@@ -173,17 +170,6 @@ class RunConfig:
             section, _, name = key.rpartition(".")
             lookup(document, section)[name] = value
         return replace(self, document=document)
-
-    def option(self, group: str) -> Option:
-        """Return the option of a group, with the paths of its files taken from `files`."""
-        option: Option = getattr(self, group)
-        own = {key.partition(".")[2]: key for key in self.files if key.startswith(f"{group}.")}
-        moved = {
-            name: self.files[key]
-            for name, key in own.items()
-            if name in option.settings and absolute(str(option.settings[name])) != self.files[key]
-        }
-        return Option(option.name, {**option.settings, **moved})
 
     @property
     def names(self) -> dict[str, Any]:
@@ -217,7 +203,8 @@ class RunConfig:
 
         `paths`, `tracking`, the frequency of checkpoints, stacking and the number of devices don't.
         """
-        decisive = {key: part for key, part in self.document.items() if decides_result(key)}
+        document = self.with_values(dict.fromkeys(self.file_hashes)).document
+        decisive = {key: part for key, part in document.items() if decides_result(key)}
         trainer = self.document.get("trainer", {})
         own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
         if own.get("accumulate") == 1:  # runs of earlier versions don't have it
@@ -236,10 +223,11 @@ class RunConfig:
     def require_same_files(self) -> None:
         """Raise `RequestError` if a file of the user has changed since the command started."""
         for key, found in self.file_hashes.items():
-            if file_hash(self.files.get(key) or lookup(self.document, key)) != found:
+            path = lookup(self.document, key)
+            if file_hash(path) != found:
                 raise RequestError(
-                    f"{key}: {lookup(self.document, key)} has changed since the command started: "
-                    "run the command again to use the new file."
+                    f"{key}: {path} has changed since the command started: run the command again "
+                    "to use the new file."
                 )
 
 

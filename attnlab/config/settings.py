@@ -1,21 +1,25 @@
-"""All settings with their meaning, valid values and defaults."""
+"""All settings with their meaning, valid values and defaults, and the terms of the glossary."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.config import glossary
-from attnlab.config.options import option_content, option_description, options, section_rules
+from attnlab.config.options import (
+    option_content,
+    option_description,
+    option_settings,
+    options,
+    section_rules,
+)
 from attnlab.config.rules import read_rule, similar_key
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, SearchConfig, SweepConfig
+from attnlab.config.sections import GROUPS, OPTION_GROUPS, SECTIONS, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
 
-GROUPS = (*OPTION_GROUPS, "data")
-_LISTED = (*GROUPS, "experiment", "search")  # a word that lists options
-_FILES = {"model": "model/settings"}
 # OmegaConf's spelling of the value of another setting, the first one with a default.
 _DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
@@ -34,42 +38,65 @@ class Setting(NamedTuple):
 def settings() -> list[Setting]:
     """Return all settings: those of every run, then those of each option."""
     tasks = {name: option_content("task", name, whole=True) or {} for name in options("task")}
-    seed = read_rule("seed", section_rules("seed"))
-    found = [Setting("seed", "", seed.help or "", seed.expected(), "0")]
+    found: list[Setting] = []
+
+    def add(key: str, option: str, mapping: Mapping[str, Any], default: Any) -> None:
+        rule, (section, _, name) = read_rule(key, mapping), key.partition(".")
+        by_value: dict[str, list[str]] = {}
+        for task, content in tasks.items() if section != "task" else ():
+            value = content.get(section, {}).get(name, default) if name else default
+            if value != default:
+                by_value.setdefault(_text(value), []).append(task)
+        others = (f"{value} with task={','.join(names)}" for value, names in by_value.items())
+        defaults = "; ".join([_text(default), *others])
+        found.append(Setting(key, option, rule.help or "", rule.expected(), defaults))
+
+    add("seed", "", section_rules("seed"), 0)
     for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
         for name, mapping in section_rules(section).items():
-            rule = read_rule(f"{section}.{name}", mapping)
-            default = _defaults(section, name, getattr(cls, name), tasks)
-            words = rule.help or "", rule.expected(), default
-            found.append(Setting(f"{section}.{name}", "", *words))
-    for group in GROUPS:
-        for name in options(_FILES.get(group, group)):
-            content = option_content(_FILES.get(group, group), name) or {}
+            add(f"{section}.{name}", "", mapping, getattr(cls, name))
+    for group in (*OPTION_GROUPS, "data"):
+        folder = "model/settings" if group == "model" else group
+        for name in options(folder):
+            rules = (option_content(folder, name) or {}).get("rules", {})
             kind, _, architecture = name.rpartition("_")
             option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
-            for key in (key for key in content if key in content.get("rules", {})):
-                rule = read_rule(f"{group}.{key}", content["rules"][key])
-                default = _defaults(group, key, content[key], tasks if group != "task" else {})
-                words = rule.help or "", rule.expected(), default
-                found.append(Setting(f"{group}.{key}", option, *words))
+            for key, default in option_settings(folder, name).items():
+                add(f"{group}.{key}", option, rules.get(key, {}), default)
     return found
-
-
-def _defaults(section: str, name: str, default: Any, tasks: Mapping[str, Any]) -> str:
-    """Return a default, and the defaults of tasks: `30; 40 with task=series,sunspots`."""
-    by_value: dict[str, list[str]] = {}
-    for task, content in tasks.items():
-        value = content.get(section, {}).get(name, default)
-        if value != default:
-            by_value.setdefault(_text(value), []).append(task)
-    others = (f"{value} with task={','.join(names)}" for value, names in by_value.items())
-    return "; ".join([_text(default), *others])
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     return _REFERENCE.sub(r"\1", _DEFAULTED.sub(r"\1, else \2", value))
+
+
+@cache
+def _glossary() -> dict[str, str]:
+    """Read docs/reference/glossary.md: a paragraph of a term or several, by each of them."""
+    package = Path(__file__).resolve().parents[1]
+    file = package / "glossary.md"  # of an installed package, else of a checkout
+    file = file if file.is_file() else package.parent / "docs/reference/glossary.md"
+    found, mentions = {}, {}  # the latter by other words in code marks: baselines, columns, files
+    _, *pieces = re.split(r"\*\*(.+?)\*\*", file.read_text(encoding="utf-8"))
+    for terms, text in zip(pieces[::2], pieces[1::2], strict=True):
+        text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", (terms + text).partition("\n\n")[0])
+        for term in re.split(r", |; | and ", terms):
+            found[_plain(term)] = " ".join(text.replace("*", "").split())
+        for word in re.findall(r"`([^`]+)`", text):
+            mentions.setdefault(_plain(word), " ".join(text.replace("*", "").split()))
+    return {**mentions, **found}
+
+
+def _plain(word: str) -> str:
+    """Normalise a term: lower case, spaces for `_`, and without the name of the split."""
+    return re.sub(r"^(test|val|train) ", "", word.lower().replace("_", " ").strip())
+
+
+def term(word: str) -> str | None:
+    """Return what the glossary says about a metric or a column; None if it doesn't have it."""
+    return _glossary().get(_plain(word))
 
 
 def explained(word: str) -> list[str]:
@@ -80,26 +107,25 @@ def explained(word: str) -> list[str]:
     Raises:
         RequestError: there is no such setting or term.
     """
-    if not word:
-        raise RequestError("KEY: expected a setting such as trainer.epochs, got an empty word.")
     group, _, chosen = word.partition("=")
-    names = [name for name in options(group) if chosen in ("", name)] if group in _LISTED else []
     lines = []
-    for name in names:
-        description = (f"    {text}" for text in option_description(group, name))
-        lines += [f"{group}={name}", *description]
-    all_settings = settings() if word not in _LISTED else []
+    for name in options(group) if group in GROUPS else ():
+        if chosen in ("", name):
+            description = (f"    {text}" for text in option_description(group, name))
+            lines += [f"{group}={name}", *description]
+    if word in GROUPS:
+        return lines
+    all_settings = settings()
     for setting in all_settings:
         section, _, name = setting.key.partition(".")
-        if word in (setting.key, name, setting.option.partition(" ")[0] or section):
+        if word in (setting.key, name, setting.option.partition(" ")[0] or section) and word:
             option = f"  ({setting.option})" if setting.option else ""
             values = f"{setting.expected}; default {setting.default}"
             lines += [f"{setting.key}{option}", f"    {setting.meaning}", f"    {values}"]
-    if meaning := glossary.explained(word) if word not in _LISTED else []:
-        lines += [f"{word}, in results", *meaning]
+    if meaning := term(word):
+        lines += [f"{word}, in results", f"    {meaning}"]
     if not lines:
-        keys = dict.fromkeys(setting.key for setting in all_settings)
-        hint = similar_key(word, [*keys, *GROUPS, *glossary.terms()])
+        hint = similar_key(word, [*dict.fromkeys(s.key for s in all_settings), *GROUPS])
         raise RequestError(
             f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
             "settings."
@@ -110,18 +136,12 @@ def explained(word: str) -> list[str]:
 def markdown() -> str:
     """Return all settings as tables, one section per option: the site's page of settings."""
     lines = ["# Settings", "", "`attnlab explain KEY` says the same of one of them."]
+    header = ["", "| key | meaning | value | default |", "|---|---|---|---|"]
     title = None
     for setting in settings():
-        own = setting.option or "every run"
-        if own != title:
-            title = own
-            lines += [
-                "",
-                f"## {own}",
-                "",
-                "| key | meaning | value | default |",
-                "|---|---|---|---|",
-            ]
+        if (option := setting.option or "every run") != title:
+            title = option
+            lines += ["", f"## {option}", *header]
         cells = (f"`{setting.key}`", setting.meaning, setting.expected, f"`{setting.default}`")
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines) + "\n"

@@ -26,13 +26,13 @@ def make_task(config: RunConfig) -> Task:
     Raises `RequestError` if there is no such task or corpus, or the settings don't fit it.
     """
     if not kind_of(config.task.name).takes_corpus:
-        task = _construct("task", config.option("task"))
+        task = _construct("task", config.task)
         task.cache = Path(config.paths.data)
         return task
     if config.data is None:
         raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
-    corpus = _construct("data", config.option("data"))
-    return _construct("task", config.option("task"), corpus=corpus, cache=Path(config.paths.data))
+    corpus = _construct("data", config.data)
+    return _construct("task", config.task, corpus=corpus, cache=Path(config.paths.data))
 
 
 def check_model(config: RunConfig, task: Task) -> None:
@@ -50,7 +50,7 @@ def check_model(config: RunConfig, task: Task) -> None:
     from attnlab.training.keras_internals import shapes_alone
 
     with shapes_alone():
-        task.check(partial(_construct, "attention", config.attention), config.option("model"))
+        task.check(partial(_construct, "attention", config.attention), config.model)
 
 
 def check_devices(config: RunConfig, *, resumed: bool = False) -> None:
@@ -83,7 +83,7 @@ def make_model(config: RunConfig, task: Task) -> keras.Model:
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(config.trainer.precision)
     try:
-        model = config.option("model")
+        model = config.model
         return task.build(partial(_construct, "attention", config.attention), model)
     finally:
         keras.config.set_dtype_policy(before)

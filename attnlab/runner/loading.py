@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from attnlab.config.own_files import located, require_found, require_same
-from attnlab.config.parsing import parse
+from attnlab.config.parsing import parse, stored_config
+from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
-from attnlab.errors import RequestError
+from attnlab.errors import CannotResume, RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.building import make_model, make_task
 from attnlab.tasks.base import Task
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _OR_LAST = ", or use its newest weights with --epoch last"
 _DEFAULT_AVERAGE = 5
+_COPIED = ("task.encoder", "model.path")  # the run has copies of these in `assets`
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class TrainedRun:
         """
         numbers = choose_epochs(run, epoch or ("last" if average else "best"), average)
         words = ", ".join(map(str, numbers))
-        config = located(parse(run.read_config(), {}), run.status.read(), files or {})
+        config = stored_config(run.read_config(), run.status.read(), files or {})
         paths = [run.weights_path(number) for number in numbers]
         name = words if len(numbers) == 1 else f"mean of {words}"
         return cls.from_files(config, run.assets, paths, name, precision)
@@ -87,11 +88,30 @@ class TrainedRun:
         Raises:
             RequestError: the user's own files are gone, or contain other data.
         """
-        require_found(self.config)
-        data, status = self.task.load(self.config.seed), run.status.read()
-        if self.config.files:
-            require_same(self.config, status, data.digest)
-        return data.digest == status.get("data_digest", data.digest)
+        require_files(self.config)
+        digest = self.task.load(self.config.seed).digest
+        if self.config.file_hashes:
+            require_same_data(self.config, run, digest)
+        return digest == run.status.read().get("data_digest", digest)
+
+
+def require_files(config: RunConfig) -> None:
+    """Raise `RequestError` if one of the user's files is gone and the run has no copy of it."""
+    for key in config.file_hashes:
+        path = lookup(config.document, key)
+        if key not in _COPIED and not Path(path).exists():
+            raise RequestError(f"{key}: {path} no longer exists. Set {key}=PATH to its new path.")
+
+
+def require_same_data(config: RunConfig, run: RunDirectory, digest: str) -> None:
+    """Raise `CannotResume` unless `digest` is that of the run's training data."""
+    expected = run.status.read().get("data_digest", digest)
+    if digest != expected:
+        files = [f"{key}={lookup(config.document, key)}" for key in config.file_hashes] or ["data"]
+        raise CannotResume(
+            f"{', '.join(files)}: the data have changed since the run was trained (digest "
+            f"{digest[:12]}, then {expected[:12]})."
+        )
 
 
 def load_weights(model: keras.Model, paths: Sequence[Path], what: str) -> None:

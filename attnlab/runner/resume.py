@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.config import own_files
-from attnlab.config.parsing import changed, parse
+from attnlab.config.parsing import parse, stored_config
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotResume, RequestError
 from attnlab.records.checkpoints import Checkpoints
@@ -18,7 +17,7 @@ from attnlab.records.status import hold
 from attnlab.runner.building import check_devices, make_task
 from attnlab.runner.console import screen
 from attnlab.runner.follow import start_following
-from attnlab.runner.loading import require_saved
+from attnlab.runner.loading import require_files, require_same_data, require_saved
 from attnlab.runner.train import (
     SweepMember,
     Training,
@@ -73,11 +72,9 @@ def resume(
 def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory) -> RunConfig:
     """Return a run's configuration with changed settings and the current places of its files."""
     status, runs = folder.status.read(), str(folder.path.parents[2])
-    files, others = own_files.parted(changes, status)
-    config = changed(before, others)
+    config = stored_config(folder.read_config(), status, changes)
     if Path(config.paths.runs).expanduser().absolute() != Path(runs):  # it was moved
         config = config.with_values({"paths.runs": runs})
-    config = own_files.located(config, status, files)
     epochs, trained = config.trainer.epochs, status.get("epoch", 0)
     if epochs < before.trainer.epochs and epochs < trained:
         raise RequestError(
@@ -90,7 +87,7 @@ def _changed(before: RunConfig, changes: Mapping[str, str], folder: RunDirectory
         skips = config.task.settings.get("score_every", 1) > 1
         if skips or depends_on_length(config.schedule.name, config.schedule.settings):
             earlier = [*earlier, before.trainer.epochs]
-    return replace(config, file_hashes=status.get("file_hashes", {}), earlier_epochs=earlier)
+    return replace(config, earlier_epochs=earlier)
 
 
 def _continue(
@@ -99,9 +96,9 @@ def _continue(
     with screen(quiet=sweep is not None) as shown:
         task = make_task(config)
         check_devices(config, resumed=True)
-        own_files.require_found(config)
+        require_files(config)
         data = task.load(config.seed, shown.working)
-        own_files.require_same(config, folder.status.read(), data.digest)
+        require_same_data(config, folder, data.digest)
         folder.make_folders()
         (folder.path / REPORT).unlink(missing_ok=True)  # it shows the earlier result
         entries = status_entries(config, sweep)

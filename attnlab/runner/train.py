@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.config.own_files import failure
+from attnlab.config.options import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotResume, Pruned, RequestError, RunFailed
 from attnlab.records.checkpoints import Checkpoint, Checkpoints
@@ -103,8 +103,7 @@ def run(config: RunConfig, sweep: SweepMember | None = None, quiet: bool = False
 
 def status_entries(config: RunConfig, sweep: SweepMember | None) -> dict[str, Any]:
     """Return what status.json has of a run apart from its settings and its progress."""
-    files = {"files": dict(config.files)} if config.files else {}
-    return {**config.beyond_settings, **files, **({"sweep": sweep.name} if sweep else {})}
+    return {**config.beyond_settings, **({"sweep": sweep.name} if sweep else {})}
 
 
 def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:

@@ -154,7 +154,7 @@ def _without_rules(composed: DictConfig) -> tuple[DictConfig, dict[str, Any]]:
         for group in list(composed):
             settings = composed[group]
             if isinstance(settings, DictConfig):
-                apart = [key for key in ("rules", "_target_") if key in settings]
+                apart = [key for key in config.NOT_SETTINGS if key in settings]
                 content: Any = OmegaConf.to_container(settings)
                 rules[group] = {key: content[key] for key in apart}
                 for key in apart:

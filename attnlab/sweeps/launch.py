@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.config import composing
 from attnlab.config.arguments import is_hydras, key_of, quoted
-from attnlab.config.own_files import failure
+from attnlab.config.options import failure
 from attnlab.config.sections import RunConfig
 from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed, plain_text
 from attnlab.process import set_up

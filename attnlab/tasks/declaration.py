@@ -76,11 +76,6 @@ class KindModels:
     together: int = 1
     # Architecture -> path of the class of its models, for `tasks.models.build_model`.
     classes: Mapping[str, str] = field(default_factory=dict)
-    # Mechanism -> what `model=auto` means for it; `rnn` for all others.
-    architectures: Mapping[str, str] = field(default_factory=dict)
-    # Adds to a configuration (plain mappings) the settings that its model determines, such as the
-    # attention of a pretrained encoder.
-    resolve: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,3 @@ def build_model(
     model = load(classes[name])(**given)
     model.build(input_shape)
     return model
-
-
-def with_the_encoders_attention(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a configuration with the attention of its pretrained encoder, if it has one."""
-    if document.get("model", {}).get("name") != "pretrained":
-        return document
-    from attnlab.encoders.opening import with_encoder_settings
-
-    return with_encoder_settings(document)

@@ -9,7 +9,7 @@ from compared_runs import BETTER, NONE, only, write_group
 
 from attnlab.cli import main
 from attnlab.comparison.tables import differences_table, results_table
-from attnlab.config import glossary, settings
+from attnlab.config import settings
 from attnlab.config.options import CONFIG_DIR
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds
@@ -30,7 +30,7 @@ def test_every_setting_has_an_explanation():
 
 @pytest.mark.parametrize(
     "words",
-    [["explain", "attention.window"], ["--help", "attention.window"], ["explain", "window"]],
+    [["explain", "attention.window"], ["explain", "window"]],
 )
 def test_a_setting_is_explained(capsys, words):
     assert main(words) == 0
@@ -93,20 +93,6 @@ def test_settings_of_searches_are_explained(capsys):
     assert expected == "    a whole number at least 1; default 20"
 
 
-@pytest.mark.parametrize(
-    "words", [["evalute", "--help"], ["--help", "evalute"], ["comparre", "-h"]]
-)
-def test_help_for_a_mistyped_verb_names_the_nearest_verb(capsys, words):
-    assert main(words) == 2
-    near = "evaluate" if "evalute" in words else "compare"
-    assert f"there is no such command. Did you mean {near}?" in capsys.readouterr().err
-
-
-def test_help_for_a_mistyped_setting_names_the_nearest_setting(capsys):
-    assert main(["trianer.epochs", "--help"]) == 2
-    assert "Did you mean trainer.epochs?" in capsys.readouterr().err
-
-
 def test_presets_are_listed_with_descriptions(capsys):
     assert main(["explain", "experiment"]) == 0
     assert "experiment=book_fib_attention\n    " in capsys.readouterr().out
@@ -138,7 +124,7 @@ def test_a_term_of_two_words_needs_no_quotes(capsys):
 
 def test_every_metric_is_explained():
     names = {metric.name for kind in kinds() for metric in kind.scoring.metrics}
-    assert [name for name in sorted(names) if not glossary.explained(name)] == []
+    assert [name for name in sorted(names) if not settings.term(name)] == []
 
 
 def test_every_column_of_a_comparison_is_explained(tmp_path):
@@ -147,4 +133,4 @@ def test_every_column_of_a_comparison_is_explained(tmp_path):
     comparison = only(tmp_path)
     tables = results_table(comparison), differences_table(comparison)
     columns = [re.sub(r" \[.*", "", name) for table in tables for name in table.header[1:]]
-    assert [name for name in columns if not glossary.explained(name)] == []
+    assert [name for name in columns if not settings.term(name)] == []

@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from attnlab.config import file_hashes
 from attnlab.config.file_hashes import file_hash
 
 SERIES = ("task=series", "attention=none", "task.column=v")
@@ -18,7 +17,7 @@ def write(path, values):
 
 
 def test_a_file_is_its_content(compose, tmp_path, monkeypatch):
-    """Fixed: the same command in another folder found an earlier run on other data."""
+    """The same command in another folder may mean other data, a copy of the data is the same."""
     digests = {}
     for name, values in {"a": range(99), "b": range(1, 100), "c": range(99)}.items():
         (tmp_path / name).mkdir()
@@ -73,30 +72,15 @@ def test_a_run_is_hashed_by_its_weights_and_a_sweep_is_not_hashed(tmp_path):
     assert file_hash(str(tmp_path)) is None
 
 
-def test_linked_folders_are_hashed_and_loops_end(tmp_path):
-    """Fixed: classes that are links were read but not hashed."""
+def test_linked_folders_are_hashed(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real/one.txt").write_text("one")
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "class").symlink_to(tmp_path / "real")
-    (folder / "again").symlink_to(folder)
     before = file_hash(str(folder))
-    assert before == file_hash(str(folder))
     (tmp_path / "real/two.txt").write_text("two")
     assert file_hash(str(folder)) != before
-
-
-def test_a_folder_is_not_walked_for_each_point_of_a_grid(tmp_path, monkeypatch):
-    asked, now = [], [0.0]
-    monkeypatch.setattr(
-        file_hashes, "file_hash", lambda path: asked.append(path) or str(len(asked))
-    )
-    monkeypatch.setattr(file_hashes.time, "monotonic", lambda: now[0])
-    found = []
-    for now[0] in (0.0, 0.9, 1.8, 3.0):
-        found.append(file_hashes.recent_hash(str(tmp_path)))
-    assert found == ["1", "1", "1", "2"]
 
 
 def test_pipes_and_missing_files_are_not_hashed(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from mechanisms import mechanisms_for
 
-from attnlab.config.options import option_content
+from attnlab.config.options import NOT_SETTINGS, option_content
 
 SMALL = {"units": 6, "embedding": 5, "heads": 3, "window": 2, "layers": 2, "feed_forward": 5}
 SMALL |= {"cell": "simple"}
@@ -27,7 +27,7 @@ def settings(group: str, name: str, **others) -> dict:
     own = {
         key: rules.get(key, {}).get("auto", value) if value == "auto" else value
         for key, value in content.items()
-        if key not in ("name", "_target_", "rules")
+        if key not in ("name", *NOT_SETTINGS)
     }
     small = {**SMALL, **others}
     return {key: value if value is None else small.get(key, value) for key, value in own.items()}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import small_ett
 
-from attnlab.config.options import option_class, option_content, options
+from attnlab.config.options import option_class, option_content, option_settings, options
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data.csv_series import Panel
@@ -23,8 +23,7 @@ def task_class(name: str) -> type:
 
 
 def settings_of(name: str) -> dict:
-    task = option_content("task", name)
-    return {key: task[key] for key in task.keys() - {"name", "_target_", "rules"}}
+    return option_settings("task", name)
 
 
 FORECASTING = [name for name in options("task") if issubclass(task_class(name), ForecastingTask)]

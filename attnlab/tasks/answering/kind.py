@@ -13,7 +13,6 @@ from attnlab.tasks.declaration import (
     Predictions,
     Scoring,
 )
-from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.answering"
 _ASK = 'attnlab answer {run} "..." --text FILE'
@@ -29,7 +28,6 @@ KIND = Kind(
             "transformer": f"{_HERE}.models:TransformerReader",
             "pretrained": f"{_HERE}.models:PretrainedReader",
         },
-        resolve=with_the_encoders_attention,
     ),
     scoring=Scoring(
         metrics=(

@@ -12,7 +12,6 @@ from attnlab.tasks.declaration import (
     Scoring,
     VocabularyMap,
 )
-from attnlab.tasks.models import with_the_encoders_attention
 
 _HERE = "attnlab.tasks.classification"
 _CLASSIFY = "attnlab classify {run} ..."
@@ -29,7 +28,6 @@ KIND = Kind(
             "transformer": f"{_HERE}.models:TransformerClassifier",
             "pretrained": f"{_HERE}.models:PretrainedClassifier",
         },
-        resolve=with_the_encoders_attention,
     ),
     scoring=Scoring(
         metrics=(

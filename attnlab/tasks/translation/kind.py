@@ -23,7 +23,6 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:TranslationLearner",
         # The Transformer is what multi-head attention was made for.
-        architectures={"multi_head": "transformer"},
     ),
     scoring=Scoring(
         metrics=(

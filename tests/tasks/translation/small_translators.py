@@ -6,14 +6,14 @@ import keras
 import numpy as np
 from mechanisms import mechanisms_for
 
-from attnlab.config.options import option_class, option_content
+from attnlab.config.options import NOT_SETTINGS, option_class, option_content
 from attnlab.tasks.translation.models.build import build_translator
 
 QUERYING = [name for name in mechanisms_for("translate") if name not in ("none", "pooling")]
 
 
 def own_settings(content: dict) -> dict:
-    return {key: content[key] for key in content if key not in ("name", "_target_", "rules")}
+    return {key: content[key] for key in content if key not in ("name", *NOT_SETTINGS)}
 
 
 def mechanism(name: str, **changes):
