@@ -118,10 +118,6 @@ class Result:
         from attnlab.runner.loading import TrainedRun
 
         trained = TrainedRun.load(self._run, str(epoch))
-        kind = trained.task.kind.predictions
-        for name in settings.keys() - {*kind.settings}:
-            names = ", ".join(kind.settings)
-            raise RequestError(f"{name}: expected of a {kind.item} {names} alone.")
         values = trained.task.serve(trained.model, inputs, **settings)
         return values.tolist() if values.dtype == object else values
 
@@ -151,13 +147,13 @@ class Comparison:
         from attnlab.comparison import formats
 
         self._comparisons, self._formats = comparisons, formats
-        by_task = [warning for each in comparisons.tasks for warning in each.warnings]
-        self.warnings: list[str] = [*by_task, *comparisons.left_out]
+        self.warnings = [text for task in comparisons.tasks for text in task.warnings]
+        self.warnings += comparisons.left_out
         table = _frame(formats.numbers(comparisons))
-        self.groups = table.loc[:, :"seconds_per_epoch"]  # type: ignore[misc]
-        keys = table.columns[: table.columns.get_loc("n")]
-        judged = table.set_index([*keys]).loc[:, "reference":]  # type: ignore[misc]
-        self.differences = judged[judged["verdict"].notna()].reset_index()
+        at = [*table.columns].index
+        self.groups = table.iloc[:, : at("reference")]
+        keys, results = [*range(at("n"))], [*range(at("reference"), table.shape[1])]
+        self.differences = table[table["verdict"].notna()].iloc[:, keys + results]
 
     def __repr__(self) -> str:
         text = io.StringIO()
@@ -185,9 +181,6 @@ def run(*words: str, **settings: Any) -> Result:
         *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
         **settings: the same as keyword arguments: `seed=1`, `trainer={"epochs": 3}`.
 
-    Returns:
-        The run: its metrics, history, predictions, figures and model, and `predict`.
-
     Raises:
         RequestError: a setting is wrong, or doesn't fit the data.
         RunFailed: the run failed.
@@ -205,8 +198,7 @@ def run(*words: str, **settings: Any) -> Result:
     for word in overrides:
         if word.startswith("-") or key_of(word).partition(".")[0] in ("sweep", "search"):
             raise RequestError(
-                f"{word}: expected settings of one run; attnlab.sweep makes several runs, and only "
-                "the command line has flags."
+                f"{word}: expected settings of one run; attnlab.sweep makes several runs."
             )
     with _working(typed):
         return Result(find_or_run(from_hydra(compose(overrides)), quiet=True))
@@ -245,9 +237,6 @@ def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
         run: its folder, its MLflow id or the first characters of that, or `latest`: the newest run
             with saved weights.
         runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
-
-    Returns:
-        The run: its metrics, history, predictions, figures and model, and `predict`.
 
     Raises:
         RequestError: there is no such run.
@@ -289,9 +278,6 @@ def compare(by: Names = "attention", *, runs_folder: Folder = None, **choices: A
             `metric`, `reference`, `geometric`, `bootstrap`, `sequential`, and `everything` for all
             runs. Without filters, the runs of the newest sweep, or of the newest run's task.
 
-    Returns:
-        The comparison: tables `groups` and `differences`, `warnings`, and a `figure`.
-
     Raises:
         RequestError: no runs match, or an argument is invalid.
 
@@ -313,14 +299,7 @@ def _working(words: Sequence[str]) -> Iterator[None]:
 
 
 def _words(words: Iterable[str], settings: Mapping[str, Any], swept: bool = False) -> list[str]:
-    """Return words and settings as words of the command line; if `swept`, lists are alternatives.
-
-    Raises:
-        RequestError: a word isn't a text.
-    """
-    for word in words:
-        if not isinstance(word, str):
-            raise RequestError(f"expected words such as 'task=fib', got {word!r}.")
+    """Return words of the command line; if `swept`, lists are alternatives."""
     return [*words, *(f"{key}={_text(value, swept)}" for key, value in _leaves(settings))]
 
 
@@ -347,8 +326,7 @@ def _filters(
     task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
 ) -> Filters:
     if isinstance(where, Mapping):
-        pairs = {k: v if isinstance(v, list | tuple) else [v] for k, v in _leaves(where)}
-        where = [f"{key}={','.join(map(yaml_text, values))}" for key, values in pairs.items()]
+        where = [f"{key}={_text(value, swept=True)}" for key, value in _leaves(where)]
     return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
 
 

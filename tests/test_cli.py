@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-import errno
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import pytest
@@ -20,10 +17,7 @@ from attnlab import __version__
 from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
-from attnlab.config.sections import RunConfig
 from attnlab.runner.building import import_tensorflow
-from attnlab.runner.console import Screen, bars
-from attnlab.terminal import plain_console
 
 ROOT = Path(__file__).parents[1]
 
@@ -96,40 +90,6 @@ def test_a_closed_standard_output_is_not_an_error(monkeypatch):
     sys.stdout.close()  # what it was given instead
 
 
-def _broken(text: str) -> None:
-    raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-
-def test_a_broken_pipe_ends_a_command_only_for_results(monkeypatch):
-    gone = SimpleNamespace(write=_broken, flush=lambda: None, isatty=lambda: False)
-    console = plain_console(gone)
-    console.print("how far it is")
-    console.print("and further")
-    monkeypatch.setattr(sys, "stdout", gone)
-    with pytest.raises(BrokenPipeError):
-        plain_console().print("a table")
-    monkeypatch.setattr(sys, "stderr", gone)
-    with bars(console, "") as progress:
-        Screen(progress, quiet=False).training(3, 0, ())
-
-
-def test_a_pipe_that_breaks_elsewhere_is_an_error(monkeypatch, capsys):
-    command = click.Command("runs", callback=lambda: _broken(""))
-    monkeypatch.setattr("attnlab.commands.command", {"runs": command}.get)
-    assert main(["runs"]) == 1
-
-
-def test_a_run_completes_even_if_nobody_reads_its_result(monkeypatch):
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, "w") as gone, monkeypatch.context() as patch:
-        checked = RunConfig({})
-        patch.setattr("attnlab.config.composing.from_hydra", lambda cfg: checked)
-        patch.setattr("attnlab.runner.find_or_run.run", _broken)
-        patch.setattr(sys, "stdout", gone)
-        assert main(["task=fib"]) == 0
-
-
 @pytest.mark.slow
 def test_training_continues_if_nobody_reads_its_progress(attnlab):
     settings = "task=fib task.count=61 task.history=5 model.units=2 tracking.enabled=false"
@@ -177,12 +137,6 @@ def test_a_run_prints_progress_and_result(trained):
     assert folder == f"run folder: {trained.folder}"
     written = {path.name for path in trained.attnlab.folder.iterdir()}
     assert written == {"rain.csv", "runs"}
-
-
-def test_the_log_has_readable_lines(trained):
-    log = (trained.folder / "run.log").read_text()
-    assert "data: train 56, validation 15, test 19, history 7" in log and "{" not in log
-    assert "epoch 1/2: train " in log and "epoch 2/2: train " in log and "; test: rmse " in log
 
 
 def test_quiet_mode_prints_only_the_folder(trained, here):

@@ -7,6 +7,7 @@ import functools
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,114 +15,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
+# A room imports from the rooms after it, types included, and from `LOWEST`, which import from none.
+ROOMS = [
+    *("__main__", "cli", "api", "commands", "studies", "sweeps", "export", "report"),
+    *("runner", "comparison", "KIND", "tasks.text_task", "tasks.models", "tasks.shown"),
+    *("tasks.in_memory", "tasks.predictor", "tasks.exported", "tasks.data", "encoders"),
+    *("tasks.kinds", "tasks", "tasks.item_tests", "tasks.base", "views", "text"),
+    *("tasks.attention", "tasks.declaration", "training", "layers"),
+]
+LOWEST = {"attention", "config", "records", "terminal", "views.records"}
 EVERYWHERE = {"errors", "process", "__init__"}
-KIND = {"tasks.base", "tasks.declaration", "tasks.kinds"}
-OF_A_KIND = {
-    *(
-        "config",
-        "encoders",
-        "layers",
-        "records",
-        "tasks.base",
-        "tasks.declaration",
-        "tasks.exported",
-        "text",
-        "views.records",
-    ),
-    *(
-        "tasks.in_memory",
-        "tasks.shown",
-        "tasks.attention",
-        "tasks.data",
-        "tasks.item_tests",
-        "tasks.models",
-        "tasks.predictor",
-        "tasks.text_task",
-        "training",
-    ),
-}
-# Room -> the rooms that it may import from, types included.
-BELOW = {
-    "__main__": {"cli"},
-    "api": {
-        *("cli", "commands", "comparison", "config", "records", "runner", "sweeps", "tasks.kinds"),
-        *("terminal", "views"),
-    },
-    "cli": {"commands", "config", "records", "runner", "sweeps", "text"},
-    "commands": {
-        *(
-            "attention",
-            "comparison",
-            "config",
-            "encoders",
-            "export",
-            "layers",
-            "records",
-            "report",
-            "runner",
-        ),
-        *("studies", "tasks.data", "tasks.predictor", "terminal", "text", *KIND),
-        *("views", "views.records"),
-    },
-    "sweeps": {"config", "records", "runner", "terminal", "views", "views.records", *KIND},
-    "runner": {
-        *("config", "records", "tasks.attention", "terminal", "training"),
-        *("views", "views.records", *KIND),
-    },
-    **{kind: {"attention", *OF_A_KIND} for kind in KINDS},
-    "export": {"attention", "layers", "records", "runner", "tasks.exported", "text", *KIND},
-    "report": {
-        *(
-            "attention",
-            "comparison",
-            "config",
-            "records",
-            "runner",
-            "tasks.shown",
-            "terminal",
-            "text",
-        ),
-        *("views.records", *KIND),
-    },
-    "studies": {
-        *("comparison", "config", "records", "report", "tasks.kinds", "terminal"),
-        *("views", "views.records"),
-    },
-    "comparison": {"config", "records", "terminal", "views.records", *KIND},
-    "views": {"records", "views.records"},
-    "views.records": set(),
-    "terminal": set(),
-    "training": {"attention", "config"},
-    "tasks.kinds": {"config", "tasks", "tasks.base", "tasks.declaration"},
-    "tasks.base": {"attention", "config", "records", "tasks.declaration", "views.records"},
-    "tasks.declaration": {"records"},
-    "tasks.attention": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.data": {"config", "records", "tasks.base", "tasks.declaration", "text"},
-    "tasks.item_tests": {"records", "tasks.base", "tasks.declaration"},
-    "tasks.models": {"attention", "encoders", "layers", "tasks.base", "tasks.declaration"},
-    "tasks.predictor": {"records", "text", "views.records"},
-    "tasks.exported": {"text"},
-    "tasks.shown": {
-        *("config", "records", "tasks.attention"),
-        *("tasks", "tasks.base", "tasks.declaration", "tasks.item_tests"),
-        *("text", "training", "views.records"),
-    },
-    "tasks.in_memory": {"config", "tasks.base", "tasks.declaration", "text", "training"},
-    "tasks.text_task": {
-        *("attention", "config", "encoders", "records"),
-        *("tasks.base", "tasks.declaration", "tasks.models", "text"),
-    },
-    "tasks": set(),
-    "encoders": {"attention", "config", "layers", "records", "text", "training"},
-    "text": {"records"},
-    "records": set(),
-    "layers": {"attention"},
-    "attention": set(),
-    "config": set(),
-    "errors": set(),
-    "process": set(),
-    "__init__": set(),
-}
 TENSOR_ROOMS = {
     "attention",
     "encoders",
@@ -208,48 +111,18 @@ def graph() -> dict[str, set[str]]:
 
 
 def test_no_module_imports_from_a_higher_room(graph):
-    wrong = [
-        f"{module} -> {other}"
-        for module, others in graph.items()
-        for other in others
-        if room(other) not in BELOW[room(module)] | EVERYWHERE | {room(module)}
-    ]
-    assert not wrong
-
-
-def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Modules that import each other, directly or by way of others."""
-
-    def reachable(start: str) -> set[str]:
-        found, todo = set(), [start]
-        while todo:
-            new = graph[todo.pop()] - found
-            found |= new
-            todo += new
-        return found
-
-    reach = {module: reachable(module) for module in graph}
-    found = {
-        tuple(sorted(other for other in reach[module] if module in reach[other]))
-        for module in graph
-        if module in reach[module] - {module} or any(module in reach[o] for o in graph[module])
-    }
-    return [list(cycle) for cycle in sorted(found)]
+    """A kind is imported by no other room: it is found by name."""
+    for module, others in graph.items():
+        name = "KIND" if room(module) in KINDS else room(module)
+        below = ROOMS[ROOMS.index(name) + 1 :] if name in ROOMS else []
+        allowed = {room(module), *EVERYWHERE, *below} - {"KIND"}
+        allowed |= LOWEST if below else set()
+        wrong = [other for other in others if room(other) not in allowed]
+        assert not wrong, module
 
 
 def test_no_files_import_each_other(graph):
-    assert cycles(graph) == []
-
-
-def test_a_cycle_is_found():
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
-    assert cycles(graph) == [["b", "c"]]
-
-
-def test_no_kind_knows_another(graph):
-    for module in FILES:
-        if room(module) in KINDS:
-            assert {room(other) for other in graph[module]} & {*KINDS} <= {room(module)}, module
+    TopologicalSorter(graph).prepare()  # raises an error that names a cycle
 
 
 def place(module: str) -> str:

@@ -288,7 +288,7 @@ def test_a_run_whose_data_have_changed_is_not_resumed(compose, tmp_path):
     folder = interrupted(compose(*settings), 1)
     path.write_text("\n".join(["v", *(str(n % 8) for n in range(97))]))
     with pytest.raises(
-        RequestError, match="task.path: the data .* have changed since the run was trained"
+        RequestError, match="task.path=.*: the data have changed since the run was trained"
     ):
         resume(folder)
 

@@ -23,7 +23,7 @@ from attnlab.errors import RequestError, plain_text
 from attnlab.process import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
-# What an option's file has besides settings: their rules, its class, a task's kind and its model for
+# What an option's file has besides settings: rules, its class, a task's kind and its model for
 # some mechanisms (`model=auto`), and the function that completes a configuration with a model.
 NOT_SETTINGS = ("rules", "_target_", "kind", "architectures", "completed_by")
 PLAIN = "plain"  # the model settings of kinds without files of their own

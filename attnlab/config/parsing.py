@@ -78,7 +78,7 @@ def stored_config(
     values = {key: read_value(key, text) for key, text in changes.items()}
     for key, value in values.items():
         if key not in allowed:
-            raise RequestError(f"{key}: only {', '.join(allowed)} may change in a stored run.")
+            raise RequestError(f"{key}: only {' and '.join(allowed)} may change in a stored run.")
         if key in hashes:
             values[key] = absolute(str(value))
             if not os.path.exists(values[key]):

@@ -172,23 +172,6 @@ def test_a_chosen_readout_stays_and_one_that_reads_nothing_is_refused(compose):
         compose("task=sunspots", "attention=pooling", "model.readout=state")
 
 
-@pytest.mark.parametrize("name", ["rnn", "transformer"])
-def test_a_forecasters_settings_are_its_constructors(name):
-    from attnlab.tasks.forecasting.models.forecaster import Forecaster
-    from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
-    from attnlab.tasks.forecasting.models.transformer import TransformerForecaster
-
-    cls = {"rnn": RecurrentForecaster, "transformer": TransformerForecaster}
-    known = arguments(cls[name]) | arguments(Forecaster)
-    # The task gives the horizon, and a Transformer gets as many mechanisms as it has layers; it has
-    # no decoder.
-    known |= {"layers"}
-    if name == "transformer":  # its mechanisms get the convolution
-        known = known - {"at_once"} | {"short_convolution"}
-    path = conf_folder() / "model" / "settings" / f"forecasting_{name}.yaml"
-    assert set(settings(path)) == known - {"attention", "horizon"}
-
-
 @of_group("optimizer")
 def test_an_optimizer_can_be_made_from_its_file(path):
     from attnlab.training.optimizers import make_optimizer

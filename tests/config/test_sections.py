@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.config.composing import conf_folder, options
 from attnlab.config.parsing import parse
-from attnlab.config.rules import Rule, check_rule, did_you_mean, lookup
+from attnlab.config.rules import Rule, check_rule
 from attnlab.config.sections import OPTION_GROUPS
 from attnlab.errors import RequestError
 
@@ -62,46 +62,6 @@ def test_a_url_is_no_folder(key):
         parse(document(paths={key: "s3://b/runs"}), {})
 
 
-def test_the_sentence_names_key_expectation_reason_value_and_the_did_you_mean_choice():
-    rule = Rule(**{"choices": ["simple", "gru", "lstm"], "why": "no others"})
-    with pytest.raises(RequestError) as e:
-        check_rule("model.cell", "lst", rule)
-    expected = "model.cell: expected one of simple, gru, lstm (no others), got lst. "
-    assert str(e.value) == expected + "Did you mean lstm?"
-
-
-def test_a_divisor_is_sought_in_the_whole_configuration():
-    rule = Rule(**{"type": "int", "min": 1, "divides": "model.units"})
-    check_rule("heads", 3, rule, {"model": {"units": 6}})
-    with pytest.raises(RequestError, match=r"divisor of model.units=6 \(1, 2, 3, 6\), got 4"):
-        check_rule("heads", 4, rule, {"model": {"units": 6}})
-
-
-def test_a_setting_excluded_by_a_value_must_be_null():
-    rule = Rule(**{"type": "int", "optional": True, "excludes": "b.c"})
-    for value, other in ((1, 0.0), (1, None), (None, 0.5)):
-        check_rule("a", value, rule, {"b": {"c": other}})
-    with pytest.raises(RequestError, match=r"^a: expected null with b\.c=0\.5, got 1\.$"):
-        check_rule("a", 1, rule, {"b": {"c": 0.5}})
-
-
-def test_a_setting_can_require_values_of_another_one():
-    rule = Rule(**{"type": "int", "optional": True, "requires": "b.c=x,y", "why": "so it is"})
-    for value, other in ((1, "x"), (1, "y"), (None, "z"), (1, None)):
-        check_rule("a", value, rule, {"b": {"c": other}})
-    check_rule("a", False, Rule(**{"type": "bool", "requires": "b.c=x"}), {"b": {"c": "z"}})
-    with pytest.raises(RequestError, match=r"^a: needs b\.c=x or y \(so it is\), got b\.c=z\.$"):
-        check_rule("a", 1, rule, {"b": {"c": "z"}})
-
-
-def test_lookup_and_did_you_mean():
-    assert lookup({"a": {"b": 0}}, "a.b") == 0
-    assert lookup({"a": 7}, "a.b") is None
-    assert did_you_mean("bahdanu", ["bahdanau", "none"]) == " Did you mean bahdanau?"
-    assert did_you_mean("nam", ["name"], "task.") == " Did you mean task.name?"
-    assert did_you_mean("qqq", ["bahdanau", "none"]) == ""
-
-
 def test_parse_fills_in_the_defaults_of_the_sections():
     config = parse(document(), {})
     assert config.trainer.patience is None
@@ -152,14 +112,6 @@ def test_settings_without_a_rule_are_unknown_where_there_are_rules():
     model = {"name": "rnn", "units": 3, "unit": 4}
     with pytest.raises(RequestError, match="model.unit: there is no .* Did you mean model.units"):
         parse(document(model=model), {"model": {"units": {"type": "int"}}})
-
-
-def test_a_rule_with_a_dotted_key_refuses_combinations():
-    rules = {"attention": {"model.name": {"choices": ["rnn"], "why": "no query"}}}
-    with pytest.raises(RequestError) as e:
-        parse(document(model={"name": "transformer"}, attention={"name": "none"}), rules)
-    words = "attention=none can't be combined with model.name=transformer: no query. Valid: rnn."
-    assert str(e.value) == words
 
 
 def test_the_digest_covers_exactly_what_determines_the_result():
