@@ -9,11 +9,12 @@ from typing import NamedTuple, NoReturn
 
 from attnlab.errors import RequestError
 
-_CONFIG_DIR = ("--config-dir", "-cd")
 # How much a run or a sweep prints: see `attnlab.records.logs`.
 VERBOSITY = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
-_OTHERS = ("--multirun", "-m", "--cfg", "-c", "--config-path", "-cp", "--help", "--version")
-FLAGS = (*_OTHERS, *_CONFIG_DIR, *VERBOSITY)
+FLAGS = (
+    *("--multirun", "-m", "--cfg", "-c", "--config-path", "-cp", "--config-dir"),
+    *("--help", "--version", *VERBOSITY),
+)
 
 
 class Arguments(NamedTuple):
@@ -42,7 +43,7 @@ def without_config_dirs(arguments: list[str]) -> list[str]:
 
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _Parser(add_help=False, allow_abbrev=False)
-    parser.add_argument(*_CONFIG_DIR, action="append", default=[])
+    parser.add_argument("--config-dir", action="append", default=[])
     parsed, others = parser.parse_known_args(arguments[:end])
     for folder in parsed.config_dir:
         if not Path(folder).expanduser().is_dir():
@@ -99,7 +100,6 @@ def key_of(override: str) -> str:
 
 def refuse_class(override: str) -> None:
     """Raise `RequestError` if an override names a class by its path."""
-    if key_of(override).endswith("._target_"):
-        raise RequestError(
-            f"{override}: a class can't be set: OPTION=NAME chooses it, by its file."
-        )
+    group, _, name = key_of(override).rpartition(".")
+    if name == "_target_":
+        raise RequestError(f"{override}: a class can't be set: {group}=NAME chooses it.")

@@ -45,6 +45,11 @@ class TrainerConfig:
         if self.devices != 1:  # a run with several devices trains alone
             self.together = "never"
 
+    @property
+    def step_size(self) -> int:
+        """Items or tokens per gradient step."""
+        return self.batch_size * self.accumulate
+
 
 _OF_EACH_RUN = ("learning_rate", "clip_norm", "clip_value", "weight_decay")
 # Settings and sections that don't influence results.

@@ -78,7 +78,8 @@ def _glossary() -> dict[str, str]:
     package = Path(__file__).resolve().parents[1]
     file = package / "glossary.md"  # of an installed package, else of a checkout
     file = file if file.is_file() else package.parent / "docs/reference/glossary.md"
-    found, mentions = {}, {}  # the latter by other words in code marks: baselines, columns, files
+    found: dict[str, str] = {}
+    mentions: dict[str, str] = {}  # by other words in code marks: baselines, columns, files
     _, *pieces = re.split(r"\*\*(.+?)\*\*", file.read_text(encoding="utf-8"))
     for terms, text in zip(pieces[::2], pieces[1::2], strict=True):
         text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", (terms + text).partition("\n\n")[0])
