@@ -94,11 +94,19 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """Return the tables of all settings."""
-    from attnlab.config.settings import markdown
+    """Return the tables of all settings, one per option."""
+    from attnlab.config.settings import settings
 
-    _, _, tables = markdown().partition("\n## ")
-    return f"## {tables}"
+    lines = []
+    header = ["", "| key | meaning | value | default |", "|---|---|---|---|"]
+    title = None
+    for setting in settings():
+        if (option := setting.option or "every run") != title:
+            title = option
+            lines += ["", f"## {option}", *header]
+        cells = (f"`{setting.key}`", setting.meaning, setting.expected, f"`{setting.default}`")
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines)
 
 
 def messages() -> str:

@@ -55,7 +55,7 @@ def test_an_unknown_option_is_refused_in_one_sentence(stranger, group, capsys):
     path.write_text(yaml.safe_dump(document))
     assert main(["evaluate", str(stranger)]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"attnlab: {group}=../../evil: there is no such option here.")
+    assert said.startswith(f"attnlab: {group}=../../evil: there is no such option.")
     assert "--config-dir" in said and said.count("\n") == 1
 
 

@@ -132,17 +132,3 @@ def explained(word: str) -> list[str]:
             "settings."
         )
     return lines
-
-
-def markdown() -> str:
-    """Return all settings as tables, one section per option: the site's page of settings."""
-    lines = ["# Settings", "", "`attnlab explain KEY` says the same of one of them."]
-    header = ["", "| key | meaning | value | default |", "|---|---|---|---|"]
-    title = None
-    for setting in settings():
-        if (option := setting.option or "every run") != title:
-            title = option
-            lines += ["", f"## {option}", *header]
-        cells = (f"`{setting.key}`", setting.meaning, setting.expected, f"`{setting.default}`")
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
