@@ -81,8 +81,7 @@ CONFIGURATIONS = [
         "there is none among the 0 runs in ",
         "--runs FOLDER or ATTNLAB_RUNS=FOLDER",
     ),
-    ("translate seed=1", "To train a run: attnlab task=NAME seed=1"),
-    ("report NOSWEEP", "there is no run and no sweep 'NOSWEEP' among the 0 runs in "),
+    ("report NOSWEEP", "RUN: expected a run folder", "got 'NOSWEEP': none of the 0 runs in "),
 ]
 
 
