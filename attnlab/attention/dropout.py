@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.draws import Part, current_part
+from attnlab.attention.functional import Tensor
 
 
 class Dropout(keras.layers.Dropout):
@@ -21,7 +22,7 @@ class Dropout(keras.layers.Dropout):
 
     rate_may_differ = True  # between the runs of one compiled program
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         """Drop values in training."""
         if not training or (isinstance(self.rate, float | int) and self.rate == 0):
             return inputs
@@ -35,14 +36,14 @@ class Dropout(keras.layers.Dropout):
         threshold = tf.clip_by_value(tf.round(rate * 2**16), 1, 2**16 - 1)
         shape = ops.shape(inputs)
         if self.noise_shape is not None:
-            given = zip(self.noise_shape, shape, strict=True)
-            shape = [size if fixed is None else fixed for fixed, size in given]
+            pairs = zip(self.noise_shape, shape, strict=True)
+            shape = [size if fixed is None else fixed for fixed, size in pairs]
         size, seed = math.prod(shape), tf.cast(seed, tf.int32)
         part = current_part() if self.noise_shape is None or self.noise_shape[0] is None else None
         draws = _draws(size, seed) if part is None else _draws_of(part, size, seed)
-        kept = tf.reshape(draws >= tf.cast(threshold, tf.uint16), shape)
+        survives = tf.reshape(draws >= tf.cast(threshold, tf.uint16), shape)
         scale = 1.0 / (1.0 - threshold * 2**-16)
-        return inputs * (tf.cast(kept, inputs.dtype) * tf.cast(scale, inputs.dtype))
+        return inputs * (tf.cast(survives, inputs.dtype) * tf.cast(scale, inputs.dtype))
 
 
 def _draws(size, seed):
@@ -79,5 +80,5 @@ def _key_and_counter(seed):
 
 
 def _philox(shape, key, counter, dtype):
-    given = {"key": key, "counter": counter, "alg": 1, "dtype": dtype}
-    return tf.raw_ops.StatelessRandomUniformFullIntV2(shape=shape, **given)
+    arguments = {"key": key, "counter": counter, "alg": 1, "dtype": dtype}
+    return tf.raw_ops.StatelessRandomUniformFullIntV2(shape=shape, **arguments)

@@ -124,8 +124,8 @@ class LinearAttention(StateAttention):
         sums = ops.matmul(ops.swapaxes(self.features(keys), -1, -2), values)
         first = ops.zeros_like(sums[:, :, :1]) if state is None else state.sums[:, :, None]
         starts = ops.cumsum(ops.concatenate([first, sums], axis=2), axis=2)
-        found = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
-        return _quotient(joined(found, steps)), State(starts[:, :, -1])
+        sums = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
+        return _quotient(joined(sums, steps)), State(starts[:, :, -1])
 
 
 def _with_ones(values, memory_mask):

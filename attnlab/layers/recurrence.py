@@ -48,7 +48,7 @@ def recur(
     recurrent_kernel: Tensor,
     bias: Tensor,
     first: tuple = (),
-    taken: Tensor = None,
+    limit: Tensor = None,
 ) -> tuple:
     """Return the states (..., B, S, U) of a cell after each step; for an LSTM the cell's, too.
 
@@ -59,7 +59,7 @@ def recur(
         recurrent_kernel: (..., U, G).
         bias: (..., G), for a GRU (..., 2, G).
         first: the initial state (..., B, U), for an LSTM two; by default zeros.
-        taken: number of steps to compute, a scalar; later states are zeros. None: all.
+        limit: number of steps to compute, a scalar; later states are zeros. None: all.
     """
     last = len(sequence.shape) - 1
     inputs = tf.transpose(sequence, [last - 1, *range(last - 1), last])  # (S, ..., B, F)
@@ -69,9 +69,9 @@ def recur(
     else:
         projected = _parted(tf.matmul(_joined(inputs), kernel) + input_bias, inputs)
     if cell == "gru":
-        states = gru(projected, recurrent_kernel, bias[..., 1:, :], first, taken)
+        states = gru(projected, recurrent_kernel, bias[..., 1:, :], first, limit)
     else:
-        states = {"simple": simple, "lstm": lstm}[cell](projected, recurrent_kernel, first, taken)
+        states = {"simple": simple, "lstm": lstm}[cell](projected, recurrent_kernel, first, limit)
     return tuple(tf.transpose(each, [*range(1, last), 0, last]) for each in states)
 
 
@@ -88,7 +88,7 @@ def _scaled(inputs, kernel, bias):
     return inputs * kernel + bias, gradient
 
 
-def simple(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = None) -> tuple:
+def simple(inputs: Tensor, kernel: Tensor, first: tuple = (), limit: Tensor = None) -> tuple:
     """Return the states `h = tanh(x + U h)` (S, ..., B, U) of an Elman network.
 
     `inputs` (S, ..., B, U) are projected, with bias; `kernel` is U; the rest is as for `recur`.
@@ -104,10 +104,10 @@ def simple(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = No
         return _gates(gradients[0] * slopes[0]), (0.0,)
 
     cell = _Cell(0, step, slopes, inner)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken)
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), limit)
 
 
-def lstm(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = None) -> tuple:
+def lstm(inputs: Tensor, kernel: Tensor, first: tuple = (), limit: Tensor = None) -> tuple:
     """Return the states `c = f c + i n`, `h = o tanh(c)` of an LSTM (Hochreiter, Schmidhuber 1997).
 
     The gates i, f, n, o are in one axis in this order, as in Keras: i, f and o are sigmoids of
@@ -133,11 +133,11 @@ def lstm(inputs: Tensor, kernel: Tensor, first: tuple = (), taken: Tensor = None
         return tf.concat(parts, axis=-2), (0.0, cell * f)
 
     cell = _Cell(4, step, slopes, inner)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 2), taken)
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 2), limit)
 
 
 def gru(
-    inputs: Tensor, kernel: Tensor, bias: Tensor, first: tuple = (), taken: Tensor = None
+    inputs: Tensor, kernel: Tensor, bias: Tensor, first: tuple = (), limit: Tensor = None
 ) -> tuple:
     """Return the states `h = z h + (1 - z) n`, `n = tanh(x_n + r (U_n h + b_n))` of a GRU.
 
@@ -162,7 +162,7 @@ def gru(
         return gradients[0][..., None, :] * slopes[0], (gradients[0] * slopes[1],)
 
     cell = _Cell(4, step, slopes, inner, first_input_gate=1)
-    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), taken, bias)
+    return _scan(cell, inputs, kernel, first or _zeros(inputs, kernel, 1), limit, bias)
 
 
 def _zeros(inputs, kernel, count: int) -> tuple:
@@ -179,7 +179,7 @@ def _gates(*parts):
     return tf.stack(parts, axis=-2)
 
 
-def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
+def _scan(cell: _Cell, inputs, kernel, first: tuple, limit, bias=None) -> tuple:
     """Return the states of a cell after each step of `inputs`, starting from `first`."""
     steps, units, count = _sizes(inputs)[0], kernel.shape[-2], len(first)
     shape, gates = inputs.shape[1:-1], kernel.shape[-1] // units
@@ -198,7 +198,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
             return new, _write(arrays, at, (*new, _gates(*stored)) if stored else new)
 
         shapes = [(*shape, units)] * count + [(*shape, cell.stored, units)] * bool(cell.stored)
-        _, arrays = _loop(forward, first, steps, taken, shapes, inputs.dtype)
+        _, arrays = _loop(forward, first, steps, limit, shapes, inputs.dtype)
         states = arrays[:count]
 
         def gradient(*upstream):
@@ -221,7 +221,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, taken, bias=None) -> tuple:
 
             zeros, shapes = tuple(map(tf.zeros_like, first)), [(*shape, gates + offset, units)]
             settings = shapes, inputs.dtype
-            d_first, (d_gates,) = _loop(backward, zeros, steps, taken, *settings, from_end=True)
+            d_first, (d_gates,) = _loop(backward, zeros, steps, limit, *settings, from_end=True)
             rows, entered = _joined(_flat(d_gates[..., :gates, :])), _joined(before[0])
             entered = _with_ones(entered) if biases else entered
             of_product = tf.roll(tf.matmul(entered, rows, transpose_a=True), -there, axis=-1)
@@ -242,20 +242,20 @@ def _flat(gated):
 
 
 def _loop(
-    body, states: tuple, steps, taken, shapes: Sequence[tuple], dtype, *, from_end: bool = False
+    body, states: tuple, steps, limit, shapes: Sequence[tuple], dtype, *, from_end: bool = False
 ) -> tuple[tuple, list]:
     """Loop `body(step, states, arrays) -> (states, arrays)`; returns last states and arrays.
 
-    The arrays are (steps, ...); after the first `taken` steps they contain zeros.
+    The arrays are (steps, ...); after the first `limit` steps they contain zeros.
     """
-    taken = steps if taken is None else taken
+    limit = steps if limit is None else limit
     made = partial(tf.TensorArray, dtype, steps, clear_after_read=False)
     arrays = [made(element_shape=shape) for shape in shapes]
-    # Counting down, not from `taken`: XLA would compile again for each value of a slice's bound.
-    start, change = (taken - 1, -1) if from_end else (0, 1)
+    # Counting down, not from `limit`: XLA would compile again for each value of a slice's bound.
+    start, change = (limit - 1, -1) if from_end else (0, 1)
 
     _, states, arrays = tf.while_loop(
-        lambda at, *_: at >= 0 if from_end else at < taken,
+        lambda at, *_: at >= 0 if from_end else at < limit,
         lambda at, states, arrays: (at + change, *body(at, states, arrays)),
         (start, states, arrays),
         maximum_iterations=steps,

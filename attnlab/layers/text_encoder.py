@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -11,10 +11,16 @@ from keras import ops
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import Tensor
-from attnlab.layers.encoding import Encoding
 from attnlab.layers.transformer import EncoderStack
 
 PAD, END = 0, 3  # of `attnlab.text.tokenizers`
+
+
+class Encoding(NamedTuple):
+    """What an encoder makes of rows (B, S) of tokens."""
+
+    vectors: Tensor  # (B, S, W) of the last layer
+    weights: Tensor  # (B, H, S, S) of its self-attention
 
 
 class TextEncoder(EncoderStack, keras.layers.Layer):

@@ -75,11 +75,6 @@ def test_it_is_transformers(monkeypatch):
     assert_is_torchs(DifferentialAttention(heads=H, depth=depth), in_torch, most=3e-5)
 
 
-def test_it_adds_four_vectors_and_a_scale_to_the_projections():
-    layer = with_random_weights(DifferentialAttention(heads=H))
-    assert layer.count_params() == 4 * W * W + 4 * (W // H // 2) + W // H
-
-
 def test_a_stack_counts_its_layers():
     stack = EncoderStack()
     layers = [DifferentialAttention(heads=H), MultiHeadAttention(), DifferentialAttention(heads=H)]

@@ -68,18 +68,6 @@ def test_measures_are_the_sums_of_their_definitions(causal, masked):
             np.testing.assert_allclose(found[name][head], value, rtol=1e-6, err_msg=name)
 
 
-def test_heads_that_do_one_thing_score_one():
-    tokens = np.tile(np.arange(4), 2)[None]
-    weights = np.zeros((1, 3, 8, 8))
-    for t in range(8):
-        weights[0, 0, t, max(t - 1, 0)] = 1
-        weights[0, 1, t, t - 4 if t >= 4 else 0] = 1
-        weights[0, 2, t, t - 3 if t >= 4 else 0] = 1
-    found = measured(Looked(weights, np.ones((1, 1, 8, 8), bool), True, True), tokens)
-    assert found["previous"][0] == found["duplicate"][1] == found["induction"][2] == 1
-    assert found["induction"][0] == found["duplicate"][2] == 0
-
-
 def test_the_rest_of_a_row_is_one_more_outcome():
     looked = Looked(np.full((1, 1, 1, 2), 0.25), np.ones((1, 1, 1, 2), bool), False, True)
     wanted = -2 * 0.25 * math.log(0.25) - 0.5 * math.log(0.5)

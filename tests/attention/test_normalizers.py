@@ -102,16 +102,6 @@ def test_float16_scores_that_overflowed_give_finite_weights(name):
     assert weights.dtype == "float32" and np.isfinite(weights).all()
 
 
-def test_long_rows_are_exact_enough():
-    scores = normal(3, 1999, seed=6)
-    for name, (factor, power) in POWERS.items():
-        found = np.array(NORMALIZERS[name](factor * scores / 5))
-        for row, weights in zip(scores, found, strict=True):
-            expected = by_definition(name, factor * row / 5)
-            np.testing.assert_allclose(weights, expected, atol=2e-6)
-            assert 1 < np.count_nonzero(weights) and power
-
-
 def test_sigmoid_counts_what_a_row_admits_whatever_the_masks_shape():
     whole = np.array(sigmoid(SCORES))
     np.testing.assert_allclose(whole, 1 / (1 + 11 * np.exp(-SCORES)), rtol=1e-5)

@@ -61,9 +61,9 @@ def test_skipped_steps_change_nothing(given):
     cell, _, (sequence, *weights) = given
     jit = sequence.shape[-1] == 2
 
-    def found(taken, sequence):
+    def found(limit, sequence):
         def states(*arguments):
-            return recur(cell, *arguments, taken=taken)[0]
+            return recur(cell, *arguments, limit=limit)[0]
 
         return with_gradients(states, [sequence, *weights])
 
@@ -83,10 +83,10 @@ def test_the_number_of_steps_is_not_compiled_in(given):
     cell, _, arguments = given
 
     @tf.function(jit_compile=True)
-    def found(taken, *arguments):
-        return with_gradients(lambda *each: recur(cell, *each, taken=taken)[0], arguments)
+    def found(limit, *arguments):
+        return with_gradients(lambda *each: recur(cell, *each, limit=limit)[0], arguments)
 
-    given = [(tf.constant(taken), *map(tf.constant, arguments)) for taken in (2, 5)]
+    given = [(tf.constant(limit), *map(tf.constant, arguments)) for limit in (2, 5)]
     lowered = [found.experimental_get_compiler_ir(*each)(stage="hlo") for each in given]
     constants = [sorted(re.findall(r"constant\(.*?\)", each)) for each in lowered]
     assert constants[0] == constants[1]

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from attnlab.attention.contract import normal
-from attnlab.layers.recurrent import RecurrentEncoder
-from attnlab.layers.recurrent_cells import StackedCells
+from attnlab.layers.recurrent import RecurrentEncoder, StackedCells
 
 
 @pytest.mark.parametrize("kind, reset_after", [("simple", 1), ("lstm", 1), ("gru", 1), ("gru", 0)])

@@ -136,12 +136,6 @@ def test_dropout_is_applied_to_the_output_of_a_sublayer(make, vectors, memory):
     assert np.abs(np.array(layer(*arguments).vectors) - vectors).max() > 0.1
 
 
-def test_dropout_differs_between_sublayers():
-    layer = encoder(dropout=0.5)
-    masks = [np.array(d(np.ones((1, 97)), training=True)) for d in layer.dropouts]
-    assert np.any(masks[0] != masks[1])
-
-
 # --- masks -------------------------------------------------------------------------------------
 
 

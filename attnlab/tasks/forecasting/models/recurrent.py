@@ -8,8 +8,12 @@ from typing import Any
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
-from attnlab.layers.recurrent_cells import StackedCells, through_time
+from attnlab.layers.recurrent import (
+    AttentionReadout,
+    RecurrentEncoder,
+    StackedCells,
+    through_time,
+)
 from attnlab.tasks.forecasting.models.forecaster import Forecaster
 from attnlab.training.steps import Border, is_faster_with_xla
 

@@ -14,8 +14,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.state import StateAttention
 from attnlab.errors import RequestError
-from attnlab.layers.recurrent import AttentionReadout, recurred
-from attnlab.layers.recurrent_cells import StackedCells
+from attnlab.layers.recurrent import AttentionReadout, StackedCells, recurred
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
 from attnlab.training.keras_internals import shapes_are_all

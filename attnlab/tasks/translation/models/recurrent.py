@@ -14,8 +14,7 @@ from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.none import NoAttention
 from attnlab.errors import RequestError
-from attnlab.layers.recurrent import RecurrentEncoder
-from attnlab.layers.recurrent_cells import StackedCells, through_time
+from attnlab.layers.recurrent import RecurrentEncoder, StackedCells, through_time
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
 from attnlab.training.steps import Border, is_faster_with_xla
