@@ -35,8 +35,8 @@ _VERBS = {
 
 def verbs() -> dict[str, str]:
     """Return the help line of each command; the prediction commands of the kinds come last."""
-    own = (kind.predictions for kind in kinds())
-    return {**_VERBS, **{each.command: each.summary for each in own}}
+    predictions = (kind.predictions for kind in kinds())
+    return {**_VERBS, **{verb.command: verb.summary for verb in predictions}}
 
 
 def command(verb: str) -> click.Command:

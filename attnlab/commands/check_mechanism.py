@@ -31,22 +31,19 @@ def command(name: str) -> int:
     from attnlab.attention import contract
 
     cls, content = option_class("attention", name), option_content("attention", name) or {}
-    made = [{**contract.settings(content), **each} for each in contract.variants(content)]
-    said: set[str] = set()
+    settings = contract.settings(content)
+    variants = [{**settings, **changes} for changes in contract.variants(content)]
     failed = 0
     for check in contract.CHECKS:
-        calls = [functools.partial(check, functools.partial(cls, **settings)) for settings in made]
-        failed += _has_failed(str(check.__doc__).partition("\n")[0], calls, said)
+        calls = [functools.partial(check, functools.partial(cls, **kwargs)) for kwargs in variants]
+        failed += _has_failed(str(check.__doc__).partition("\n")[0], calls)
     rules = len(contract.CHECKS)
     click.echo(f"{name} satisfies {rules - failed} of {rules} rules of the contract")
     return 1 if failed else 0
 
 
-def _has_failed(rule: str, calls: Sequence[Callable[[], Any]], said: set[str]) -> bool:
-    """Run the checks of a rule and print the result; returns whether any failed.
-
-    Each failure is printed in full once; when it comes again, as `as above`.
-    """
+def _has_failed(rule: str, calls: Sequence[Callable[[], Any]]) -> bool:
+    """Run the checks of a rule and print the result; returns whether any failed."""
     failures = []
     for call in calls:
         try:
@@ -56,6 +53,5 @@ def _has_failed(rule: str, calls: Sequence[Callable[[], Any]], said: set[str]) -
             failures.append(plain_text(error) if is_a_sentence else failure(error))
     click.echo(f"{'failed' if failures else 'ok':<8}{rule}")
     for text in dict.fromkeys(failures):
-        click.echo(f"{'':<8}- {'as above' if text in said else text}")
-    said.update(failures)
+        click.echo(f"{'':<8}- {text}")
     return bool(failures)

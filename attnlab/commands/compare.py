@@ -98,7 +98,7 @@ def compared(
     Raises:
         RequestError: There are no such runs, or no such key, metric or reference.
     """
-    chosen, _ = chosen_runs(filters, runs, everything)
+    chosen = chosen_runs(filters, runs, everything)
     from attnlab.comparison.comparison import Options, compare
 
     keywords = {"by": keys(by, "--by"), "within": keys(within, "--within"), **options}

@@ -32,5 +32,7 @@ def completions(flags: Iterable[str]) -> list[str]:
     group = start.partition("=")[0]
     offers = [] if words else [*verbs(), "help", "train"]
     offers += [f"{group}={name}" for name in options(group)] if group in GROUPS else []
-    offers += [f"{key}=" for key in (*GROUPS, *dict.fromkeys(each.key for each in settings()))]
+    offers += [
+        f"{key}=" for key in (*GROUPS, *dict.fromkeys(setting.key for setting in settings()))
+    ]
     return [offer for offer in offers if offer.startswith(start)]

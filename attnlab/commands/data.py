@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.commands.options import form_options, key_values
+from attnlab.commands.options import key_values
 from attnlab.config.options import option_class, option_content, options
 from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
@@ -25,12 +24,6 @@ from attnlab.terminal import plain_console
 
 _WIDTH = 80  # columns of a table that doesn't go to a terminal
 
-_data_option = click.option(
-    "--data",
-    metavar="DIR",
-    help="Folder for downloads.  [default: $ATTNLAB_DATA, else ~/.cache/attnlab]",
-)
-
 
 @click.group("data", invoke_without_command=True)
 @click.pass_context
@@ -41,44 +34,35 @@ def command(context: click.Context) -> None:
 
 
 @command.command("list")
-@form_options("table", "json")
-@_data_option
-def list_command(form: str, data: str | None) -> None:
+def list_command() -> None:
     """List all data."""
-    corpora = {name: make_data_set(name) for name in _groups()}
-    rows = []
-    for name, corpus in corpora.items():
-        where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
-        if corpus.published:
-            where = f"not downloaded: attnlab data fetch {name}"
-        place = str(corpus.location(_cache(data)) or where)
-        terms = {"origin": corpus.origin, "license": corpus.license}
-        rows.append({"name": name, "items": f"{corpus.noun}s", "where": place, **terms})
-    if form == "json":
-        return click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     table = Table(box=None, padding=(0, 2, 1, 0), pad_edge=False)
     for heading in ("data", "what", "where", "from and licence"):
         # No minimum width: rich would cut a letter off the lines of other columns.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
-    for row in rows:
-        where = row["where"].replace(f"{Path.home()}{os.sep}", f"~{os.sep}")
-        lines = Text(f"{row['origin']}\n{row['license']}")
-        table.add_row(row["name"], row["items"], Text(where), lines)
-    return plain_console(width=_WIDTH).print(table)
+    for name in _groups():
+        corpus = make_data_set(name)
+        where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
+        if corpus.published:
+            where = f"not downloaded: attnlab data fetch {name}"
+        place = str(corpus.location(_cache()) or where)
+        place = place.replace(f"{Path.home()}{os.sep}", f"~{os.sep}")
+        lines = Text(f"{corpus.origin}\n{corpus.license}")
+        table.add_row(name, f"{corpus.noun}s", Text(place), lines)
+    plain_console(width=_WIDTH).print(table)
 
 
 @command.command("fetch")
 @click.argument("name")
 @click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
-@_data_option
-def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> None:
-    """Download NAME into the cache, unless it is there already.
+def fetch_command(name: str, settings: tuple[str, ...]) -> None:
+    """Download NAME into $ATTNLAB_DATA or ~/.cache/attnlab, unless it is there already.
 
     SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
     """
     from attnlab.runner.console import screen
 
-    corpus, cache = make_data_set(name, settings), _cache(data)
+    corpus, cache = make_data_set(name, settings), _cache()
     if not corpus.published:
         raise RequestError(f"NAME: {name} can't be downloaded; attnlab data list says where it is.")
     with screen() as shown:
@@ -87,9 +71,9 @@ def fetch_command(name: str, settings: tuple[str, ...], data: str | None) -> Non
         click.echo(line)
 
 
-def _cache(data: str | None) -> Path:
-    """Return the folder that `--data` names, or the default folder of downloads."""
-    return Path(data or variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
+def _cache() -> Path:
+    """Return the folder of downloads."""
+    return Path(variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
 def _groups() -> dict[str, str]:

@@ -6,14 +6,14 @@ import json
 
 import click
 
-from attnlab.commands.options import form_options
+from attnlab.commands.options import json_option
 from attnlab.terminal import duration, plain_console, plain_table
 
 
 @click.command("estimate")
 @click.argument("words", nargs=-1, metavar="[OPTION=NAME]... [KEY=VALUE]...")
-@form_options("table", "json")
-def command(words: tuple[str, ...], form: str) -> None:
+@json_option
+def command(words: tuple[str, ...], as_json: bool) -> None:
     """Estimate parameters, steps and time of a run, without running it.
 
     The words are those of a run, such as task=translate attention=bahdanau. The data are prepared,
@@ -24,7 +24,7 @@ def command(words: tuple[str, ...], form: str) -> None:
     from attnlab.runner.estimating import estimate
 
     result = estimate(from_hydra(compose(words)))
-    if form == "json":
+    if as_json:
         print(json.dumps({**result._asdict(), "seconds": result.seconds}, indent=2))
         return
     steps = f"{result.epochs * result.steps_per_epoch:,}"

@@ -26,7 +26,7 @@ from attnlab.tasks.kinds import kind_of
     help="For translations: score these files instead; UTF-8, plain or .gz, one sentence per line.",
 )
 @click.option("--beam", type=click.IntRange(1, 100), help="For translations: the beam size.")
-@options.form_options("table", "json")
+@options.json_option
 @options.runs_option
 def command(
     run: str,
@@ -36,7 +36,7 @@ def command(
     part: str | None,
     files: tuple[str, str] | None,
     beam: int | None,
-    form: str,
+    as_json: bool,
     runs: str | None,
 ) -> None:
     """Score weights of RUN on its test part, next to the baselines.
@@ -78,7 +78,7 @@ def command(
         **report.scores(),
         "notes": report.notes,
     }
-    if form == "json":
+    if as_json:
         click.echo(json_text(result))
         return
     console.print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")

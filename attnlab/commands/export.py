@@ -17,7 +17,7 @@ from attnlab.export.formats import FORMATS, require_packages
     "form",
     type=click.Choice([*FORMATS]),
     required=True,
-    help="; ".join(f"{name}: {each.about}" for name, each in FORMATS.items()) + ".",
+    help="; ".join(f"{name}: {form.about}" for name, form in FORMATS.items()) + ".",
 )
 @options.epoch_options
 @click.option(

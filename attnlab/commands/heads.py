@@ -36,7 +36,7 @@ from attnlab.terminal import plain_console, plain_table
     help="With --epochs: draw the induction score of each head over epochs, above the validation "
     "metric. Models that don't read one sequence of tokens: how spread out the weights are.",
 )
-@options.form_options("table", "json")
+@options.json_option
 @options.runs_option
 def command(
     run: str,
@@ -45,7 +45,7 @@ def command(
     epochs: str | None,
     items: int,
     plot: Path | None,
-    form: str,
+    as_json: bool,
     runs: str | None,
 ) -> None:
     """Print what each attention head of RUN looks at: a row per head.
@@ -80,7 +80,7 @@ def command(
         load_weights(trained.model, [path], f"the weights of epoch {number}")
         measured = head_rows(trained.task, trained.model, "test", items)
         rows += [{"epoch": number, **row} for row in measured]
-    if form == "json":
+    if as_json:
         click.echo(json_text(rows))
     else:
         left = ("epoch", *LEFT) if epochs else LEFT

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
-FORMATS = ("table", "md", "csv", "latex", "json")
 _Decorator = Callable[[Any], Any]
 _Fits = Callable[[ListedRun], bool]
 
@@ -45,6 +44,7 @@ def complete_run(context: click.Context, _: click.Parameter | None, start: str) 
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_run)
 run_arguments = click.argument("names", metavar="[RUN]...", nargs=-1, shell_complete=complete_run)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 runs_option = click.option(
     "--runs", metavar="DIR", help="Folder with all runs.  [default: $ATTNLAB_RUNS, else ./runs]"
 )
@@ -77,26 +77,6 @@ epoch_options = _all_of(
         "[default with --epoch average: 5]",
     ),
 )
-
-
-def form_options(*forms: str) -> _Decorator:
-    """Add --format with these choices to a click command, and --json; the first is the default.
-
-    The command gets the choice as the argument `form`.
-    """
-    choice = click.Choice(forms)
-
-    def decorate(function: Any) -> Any:
-        @functools.wraps(function)
-        def wrapped(*arguments: Any, form: str, as_json: bool, **options: Any) -> Any:
-            return function(*arguments, form="json" if as_json else form, **options)
-
-        return _all_of(
-            click.option("--format", "form", type=choice, default=forms[0], show_default=True),
-            click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
-        )(wrapped)
-
-    return decorate
 
 
 _CHOOSING = (
@@ -210,10 +190,8 @@ def listed_runs(runs: str | None) -> list[ListedRun]:
     return list_runs(folder)
 
 
-def chosen_runs(
-    filters: Filters, runs: str | None, everything: bool
-) -> tuple[Chosen, list[ListedRun]]:
-    """Choose runs of a folder by filters; returns the chosen runs and all runs of the folder.
+def chosen_runs(filters: Filters, runs: str | None, everything: bool) -> Chosen:
+    """Choose runs of a folder by filters.
 
     Args:
         filters: Conditions on the runs.
@@ -232,7 +210,7 @@ def chosen_runs(
     chosen = Chosen(filters.apply(listed), []) if everything else choose_runs(listed, filters)
     if not chosen.runs:
         raise RequestError(none_fits(filters, listed))
-    return chosen, listed
+    return chosen
 
 
 def is_completed(entry: ListedRun) -> bool:

@@ -57,7 +57,7 @@ def command(
     from attnlab.comparison.plan import Goal, plan, print_plans
 
     goal = Goal(difference.strip(), power, alpha)
-    chosen, _ = chosen_runs(filters, runs, everything)
+    chosen = chosen_runs(filters, runs, everything)
     options = Options(keys(by, "--by"), keys(within, "--within"), **choices)
     plans, left_out = plan(chosen.runs, options, goal)
     print_plans(plans, [*left_out, *chosen.left_out], goal)

@@ -33,7 +33,7 @@ def _maps() -> dict[str, Kind]:
 
 def _help() -> str:
     maps = (kind.vocabulary_map for kind in kinds())
-    return "\n\n".join([_HELP, *(f"{each.name}: {each.help}" for each in maps if each)])
+    return "\n\n".join([_HELP, *(f"{figure.name}: {figure.help}" for figure in maps if figure)])
 
 
 def _complete(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:

@@ -50,7 +50,7 @@ def _decorators(declared: type[Predictor]) -> Iterator[_Decorator]:
             yield click.option("--file", "files", multiple=True, type=path, help=takes.files)
     yield from map(_option, declared.settings)
     yield options.epoch_options
-    yield options.form_options("text", "json")
+    yield options.json_option
     if declared.table:
         yield click.option("--csv", "table", metavar="FILE", help=declared.table)
     if figure := declared.figure:
@@ -92,7 +92,7 @@ def _run(
     runs: str | None,
     epoch: str | None,
     average: int | None,
-    form: str,
+    as_json: bool,
     words: Sequence[str] = (),
     files: Sequence[Path] = (),
     table: str | None = None,
@@ -100,13 +100,13 @@ def _run(
     **settings: Any,
 ) -> None:
     """Make the predictions, and print them or write them to files."""
-    figure_settings = {each.name: settings.pop(each.name) for each in declared.figure_settings}
+    figure_settings = {s.name: settings.pop(s.name) for s in declared.figure_settings}
     option = _flag(declared.figure)
     options.check_figure(figure, option)
     if figure is None and any(figure_settings.values()):
         flags = ", ".join(map(_flag, declared.figure_settings))
         raise RequestError(f"{flags}: needs {option} FILE.png.")
-    if table and form == "json":
+    if table and as_json:
         raise RequestError("--csv, --json: give only one of them.")
     folder = options.find_trained(run, runs, kind, epoch, average)
     predictor = declared(Request(folder, _report, words, files), **settings)
@@ -127,7 +127,7 @@ def _run(
         return
     for result in results:
         lines = predictor.lines(result)
-        for line in [json.dumps(result, ensure_ascii=False)] if form == "json" else lines:
+        for line in [json.dumps(result, ensure_ascii=False)] if as_json else lines:
             click.echo(line)
 
 

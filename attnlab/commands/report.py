@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -34,8 +32,7 @@ _APART = ("seed", "task", "data")
     "--out",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write to this file.  [default: report.html in the folder of the run or sweep; for "
-    "several, a file in runs/reports]",
+    help="Write to this file.  [default: report.html in the folder of the run or sweep]",
 )
 @click.option(
     "--by",
@@ -60,8 +57,10 @@ def command(
     the folder of a tracked run or sweep is also logged to MLflow.
     """
     folder = options.runs_folder(runs)
-    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+    if out and out.suffix != ".html":
         raise RequestError(f"--out={out}: must end with .html.")
+    if len(names) > 1 and not out:
+        raise RequestError("--out: name the file of the page, because there are several runs.")
     listed = list_runs(folder)
     sweeps = [_sweep_folder(name, folder, listed) for name in names]
     chosen: dict[Path, ListedRun] = {}
@@ -74,16 +73,9 @@ def command(
     compared = options.keys(by or varied or "attention", "--by")
     tasks = sorted({str(entry.status["task"]) for entry in entries})
     title = f"{', '.join(tasks)} by {', '.join(compared)}"
-    if is_one:
-        place = (sweep or entries[0].run.path) / REPORT
-        if sweep is None:
-            mechanism = in_prose(str(status["attention"]))
-            title = f"{status['task']} · {mechanism} · seed {status['seed']}"
-    else:  # the same runs always get the same file
-        digest = hashlib.sha256("\n".join(entry.run.name for entry in entries).encode())
-        stem = re.sub(r"[^\w-]+", "_", "-".join(tasks))[:60]
-        name = f"{stem}-{len(entries)}-runs-{digest.hexdigest()[:8]}.html"
-        place = folder / "reports" / name
+    if is_one and sweep is None:
+        title = f"{status['task']} · {in_prose(str(status['attention']))} · seed {status['seed']}"
+    place = (sweep or entries[0].run.path) / REPORT
     path = (out or place).absolute()
     from attnlab.comparison.comparison import Options
     from attnlab.report.page import runs_page

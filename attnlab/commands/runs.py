@@ -36,11 +36,11 @@ _WRONG = 2
     show_default=True,
     help="Show at most this many runs: the newest, or with --sort the best.",
 )
-@options.form_options("table", "json")
+@options.json_option
 @options.runs_option
 @click.pass_context
 def command(
-    context: click.Context, filters: Filters, sort: str, limit: int, form: str, runs: str | None
+    context: click.Context, filters: Filters, sort: str, limit: int, as_json: bool, runs: str | None
 ) -> None:
     """List runs, the newest last: state, task, attention, seed, epoch, result, age.
 
@@ -57,7 +57,7 @@ def command(
     # Reading results takes time: only those of the runs shown are read, unless they are sorted by.
     rows = [row(entry) for entry in (chosen[-limit:] if by_age else chosen)]
     rows = rows if by_age else best_first(rows, sort)[:limit]
-    if form == "json":
+    if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif rows:
         print_rows(rows, errors=filters.failed or bool({"failed", "damaged"} & {*filters.states}))

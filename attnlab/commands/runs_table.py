@@ -112,19 +112,19 @@ def print_rows(rows: Sequence[dict[str, Any]], errors: bool = False) -> None:
     for cells in zip(*(_column(name, rows) for name in columns), strict=True):
         table.add_row(*cells)
     console.print(table)
-    if metrics := {each["metric"] for each in rows if each["metric"]}:
+    if metrics := {row["metric"] for row in rows if row["metric"]}:
         console.print(f"test is {' or '.join(sorted(metrics))}, the task's main metric.")
-    for each in rows if errors else ():
-        if each["error"]:
-            text = f"{each['run']}: {' '.join(str(each['error']).split())}"
+    for row in rows if errors else ():
+        if row["error"]:
+            text = f"{row['run']}: {' '.join(str(row['error']).split())}"
             console.print(Text(text), soft_wrap=True)
 
 
 def _column(name: str, rows: Sequence[dict[str, Any]]) -> list[Text]:
     """Write the cells of a column; numbers of the same task and metric get the same format."""
-    values = [each[name] for each in rows]
+    values = [row[name] for row in rows]
     if name in _NUMBERS:
-        groups = [(each["task"], each[_NUMBERS[name]]) for each in rows]
+        groups = [(row["task"], row[_NUMBERS[name]]) for row in rows]
         return [Text(cell) for cell in in_one_format(values, groups, digits=3)]
     if name == "age":
         return [Text(NOTHING if value is None else _ago(value)) for value in values]

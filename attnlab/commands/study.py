@@ -23,13 +23,12 @@ from attnlab.terminal import plain_console, plain_table
 Train = Callable[[list[str]], int]
 
 
-def complete_study(context: click.Context, _: click.Parameter | None, start: str) -> list[str]:
-    """Complete the name of a study, for TAB."""
-    return [name for name in studies.names() if name.startswith(start)]
-
-
 @click.command("study")
-@click.argument("name", required=False, shell_complete=complete_study)
+@click.argument(
+    "name",
+    required=False,
+    shell_complete=lambda *words: [n for n in studies.names() if n.startswith(words[-1])],
+)
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option(
     "--seeds",
@@ -72,13 +71,8 @@ def command(
             train(words)
         except SweepFailed as error:
             failed = error
-    truths = ("true", "yes", "y", "on", "1")
-    if any(
-        key_of(word) == "sweep.dry_run" and word.partition("=")[2].lower() in truths
-        for word in overrides
-    ):
-        return 0
-    _report(study, runs, failed)
+    if "sweep.dry_run" not in map(key_of, overrides):
+        _report(study, runs, failed)
     return 0
 
 
@@ -89,7 +83,7 @@ def _list() -> int:
     )
     for name in studies.names():
         study, quick = studies.read(name), studies.read(name, quick=True)
-        cost = " / ".join(f"{each.minutes or '-'}" for each in (study, quick))
+        cost = " / ".join(f"{form.minutes or '-'}" for form in (study, quick))
         source = f" ({study.source})" if study.source else ""
         table.add_row(name, cost, Text(f"{study.question}{source}"))
     plain_console().print(table)
@@ -116,9 +110,9 @@ def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
     from attnlab.studies.results import results, table_csv
     from attnlab.views.png.figure import save
 
-    found = results(study, entries, failed is not None)
+    outcome = results(study, entries, failed is not None)
     page = study_page(
-        found,
+        outcome,
         entries,
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
         about=f"attnlab {__version__}, {len(entries)} runs of study {study.title}",
@@ -128,19 +122,19 @@ def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
     folder = runs_folder(runs) / "studies" / study.title
     with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
         folder.mkdir(parents=True, exist_ok=True)
-        files.write_text(folder / "table.csv", table_csv(found))
+        files.write_text(folder / "table.csv", table_csv(outcome))
         files.write_text(folder / "report.html", page)
-        save(comparison_figure(found.main), folder / "comparison.png")
-    for comparison in found.main.tasks:
+        save(comparison_figure(outcome.main), folder / "comparison.png")
+    for comparison in outcome.main.tasks:
         click.echo(result_sentence(comparison))
-    for cell in found.cells:
+    for cell in outcome.cells:
         if cell.result or not study.is_part:
             click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
     click.echo(f"report: {folder / 'report.html'}")
     if failed:
         raise failed
-    if found.missing and not study.is_part:
+    if outcome.missing and not study.is_part:
         raise RequestError(
-            f"study {study.name}: published: no run has {found.missing[0].label}, so its number "
+            f"study {study.name}: published: no run has {outcome.missing[0].label}, so its number "
             "can't be compared."
         )

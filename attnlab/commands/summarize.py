@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     metavar="RUN|PRESET",
     help="Make the vectors with the encoder of a run or of a keras-hub preset, instead of TF-IDF.",
 )
-@options.form_options("text", "json")
+@options.json_option
 @options.runs_option
 def command(
-    path: Path, sentences: int, language: str, encoder: str | None, form: str, runs: str | None
+    path: Path, sentences: int, language: str, encoder: str | None, as_json: bool, runs: str | None
 ) -> None:
     """Extract the most important sentences of a text: those nearest to the centres of k-means.
 
@@ -47,10 +47,10 @@ def command(
 
     vectors = _encoder(encoder, runs) if encoder else None
     chosen = summary(text, sentences, language=language, encoder=vectors)
-    if form == "json":
-        content = [{**each._asdict(), "distance": round(each.distance, 6)} for each in chosen]
+    if as_json:
+        content = [{**s._asdict(), "distance": round(s.distance, 6)} for s in chosen]
         return click.echo(json.dumps({"sentences": content}, ensure_ascii=False, indent=2))
-    return click.echo("\n".join(" ".join(each.text.split()) for each in chosen))
+    return click.echo("\n".join(" ".join(sentence.text.split()) for sentence in chosen))
 
 
 def _encoder(name: str, runs: str | None) -> Encoder:

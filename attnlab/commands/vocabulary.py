@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,17 +22,15 @@ _FILES = "tokenizer.json"  # how the names of tokenizers among a run's assets en
 @click.command("vocabulary")
 @options.run_argument
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@options.form_options("text", "json")
 @options.runs_option
-def command(run: str, words: tuple[str, ...], form: str, runs: str | None) -> None:
+def command(run: str, words: tuple[str, ...], runs: str | None) -> None:
     """Print how large the vocabulary of RUN is, or whether it has each WORD.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
     Without WORD, prints one line per vocabulary (a translation has one per language): its size and
     most frequent tokens. With WORDs, prints one line per word: `known`, `unknown` with the nearest
-    known words, or the tokens into which it is split. Upper and lower case may matter. --json
-    prints one object per line.
+    known words, or the tokens into which it is split. Upper and lower case may matter.
     """
     folder = options.find(
         run, runs, "a run that reads texts", lambda entry: bool(_files(entry.run.assets))
@@ -45,32 +42,24 @@ def command(run: str, words: tuple[str, ...], form: str, runs: str | None) -> No
 
     for path in files:
         side, tokenizer = path.name.removesuffix(_FILES).rstrip("_"), Tokenizer.load(path)
-        entries = [_word(tokenizer, word) for word in words] or [_summary(tokenizer)]
-        for text, entry in entries:
-            entry = {"side": side, **entry} if side else entry
-            text = f"{side}\t{text}" if side else text
-            click.echo(json.dumps(entry, ensure_ascii=False) if form == "json" else text)
+        for text in [_word(tokenizer, word) for word in words] or [_summary(tokenizer)]:
+            click.echo(f"{side}\t{text}" if side else text)
 
 
 def _files(assets: Path) -> list[Path]:
     return sorted(assets.glob(f"*{_FILES}"))
 
 
-def _summary(tokenizer: Tokenizer) -> tuple[str, dict[str, Any]]:
-    """Describe a vocabulary in a line, and as an object."""
-    frequent = tokenizer.pieces(tokenizer.most_frequent(_LISTED))
-    entry = {"tokenizer": tokenizer.kind, "entries": tokenizer.size, "most_frequent": frequent}
-    text = f"{tokenizer.size:,} entries, tokenizer {tokenizer.kind}; most frequent: "
-    return text + ", ".join(frequent), entry
+def _summary(tokenizer: Tokenizer) -> str:
+    frequent = ", ".join(tokenizer.pieces(tokenizer.most_frequent(_LISTED)))
+    return f"{tokenizer.size:,} entries, tokenizer {tokenizer.kind}; most frequent: {frequent}"
 
 
-def _word(tokenizer: Tokenizer, word: str) -> tuple[str, dict[str, Any]]:
-    """Describe a word in a line, and as an object."""
+def _word(tokenizer: Tokenizer, word: str) -> str:
     text = normalized(word)
     if tokenizer.unknown(text):
-        near = nearest(text, tokenizer.words)
-        state = f"unknown; nearest: {', '.join(near)}" if near else "unknown"
-        return f"{word}\t{state}", {"word": word, "known": False, "nearest": near}
+        near = ", ".join(nearest(text, tokenizer.words))
+        return f"{word}\tunknown; nearest: {near}" if near else f"{word}\tunknown"
     pieces = tokenizer.pieces(tokenizer.encode([text])[0])
-    state = "known" if len(pieces) == 1 else f"known as {len(pieces)} tokens: {' '.join(pieces)}"
-    return f"{word}\t{state}", {"word": word, "known": True, "pieces": pieces}
+    tokens = f" as {len(pieces)} tokens: {' '.join(pieces)}" if len(pieces) > 1 else ""
+    return f"{word}\tknown{tokens}"

@@ -10,19 +10,12 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-
-def main() -> None:
-    """Print the outputs by name."""
-    here = Path(__file__).parent
-    inputs = dict(np.load(here / "sample.npz"))
-    if sys.argv[1:]:
-        tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
-        inputs["tokens"] = np.array([tokenizer.encode(sys.argv[1]).ids], np.int32)
-    session = onnxruntime.InferenceSession(str(here / "model.onnx"))
-    names = [output.name for output in session.get_outputs()]
-    for name, value in zip(names, session.run(None, inputs), strict=True):
-        print(name, value)
-
-
-if __name__ == "__main__":
-    main()
+here = Path(__file__).parent
+inputs = dict(np.load(here / "sample.npz"))
+if sys.argv[1:]:
+    tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
+    inputs["tokens"] = np.array([tokenizer.encode(sys.argv[1]).ids], np.int32)
+session = onnxruntime.InferenceSession(str(here / "model.onnx"))
+names = [output.name for output in session.get_outputs()]
+for name, value in zip(names, session.run(None, inputs), strict=True):
+    print(name, value)

@@ -45,7 +45,7 @@ FORMATS = {
 
 def require_packages(name: str) -> None:
     """Raise `RequestError` if a package of a format is missing."""
-    missing = [each for each in FORMATS[name].needed if importlib.util.find_spec(each) is None]
+    missing = [part for part in FORMATS[name].needed if importlib.util.find_spec(part) is None]
     if missing:
         raise RequestError(
             f"--format: {', '.join(missing)} is not installed: pip install 'attnlab[{name}]'."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import io
-import json
 import zipfile
 
 import pytest
@@ -71,11 +70,7 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     flowing = " ".join(outcome.out.split())
     assert "CC-BY 2.0 FR" in flowing and "manythings.org/anki" in flowing
 
-
-def test_the_list_as_json(data):
-    rows = json.loads(data("list", "--json").out)
-    assert sorted(row["name"] for row in rows) == sorted([*options("data"), "ett"])
-    assert {row["where"] for row in rows} >= {"give data.path=FILE.pkl"}
+    assert "give data.path=FILE.pkl" in flowing
 
 
 def test_a_corpus_is_fetched_once(data, folder):
@@ -93,17 +88,12 @@ def test_a_corpus_is_fetched_once(data, folder):
     ("words", "message"),
     [
         (("fetch", "tatoba"), "expected one of .* got tatoba. Did you mean tatoeba?"),
-        (("fetch", "../task/fib"), "expected one of .* got ../task/fib"),
         (("fetch", "book", "limit"), "limit: expected SETTING=VALUE with a setting of book: path,"),
-        (("fetch", "book", "pth=x"), "pth=x: expected SETTING=VALUE with a setting of book: path,"),
         (("fetch", "book", "limit=0"), "data.limit: expected a whole number at least 1"),
         (("fetch", "book", "limit={"), "data.limit: '{' is not valid YAML"),
-        (("list", "tatoeba"), "unexpected extra argument"),
-        (("fetch",), "Missing argument 'NAME'"),
         (("fetch", "book"), "NAME: book can't be downloaded"),
         (("fetch", "tatoeba", "url=nowhere"), "data.url: expected http:// or https://"),
         (("fetch", "tatoeba", "url=http://127.0.0.1:9/x"), "Without a network, set data.path"),
-        (("fetsh",), "No such command 'fetsh'"),
     ],
 )
 def test_wrong_requests_get_one_sentence(data, words, message):

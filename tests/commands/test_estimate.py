@@ -54,23 +54,13 @@ def test_a_device_out_of_memory_is_one_sentence(here, monkeypatch, verb):
     assert last.startswith("attnlab: trainer.batch_size=4: the device is out of memory: use a ")
 
 
-def test_the_table_has_units_and_says_what_it_leaves_out(here):
-    outcome = here("estimate", *FORECASTER)
-    rows = dict(line.split(maxsplit=1) for line in outcome.out.splitlines() if line[:1] != "b")
-    assert rows["parameters"].strip().isdigit() and "4 epochs of 6" in rows["steps"]
-    assert "without scoring the test part" in outcome.out
+def test_the_table_has_units(here):
+    out = here("estimate", *FORECASTER).out
+    assert "4 epochs of 6" in out and "without scoring the test part" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("task=fbi",), "fib"),
-        (("task=fib", "trainer.epochs=0"), "trainer.epochs"),
-        (("-m", "task=fib"), "-m"),
-    ],
-)
-def test_wrong_words_are_refused_as_those_of_a_run(here, words, expected):
-    outcome = here("estimate", *words)
-    assert outcome.code == 2 and expected in outcome.err
+def test_wrong_words_are_refused_as_those_of_a_run(here):
+    outcome = here("estimate", "task=fib", "trainer.epochs=0")
+    assert outcome.code == 2 and "trainer.epochs" in outcome.err
     (line,) = outcome.err.splitlines()  # Hydra adds none
     assert line.startswith("attnlab: ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from run_folders import make_run
 
-from attnlab.cli import main
 from attnlab.commands.options import find, find_trained, has_weights, is_completed, is_interrupted
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
@@ -39,7 +38,6 @@ def runs(tmp_path) -> dict[str, RunDirectory]:
         (TRANSLATION, None, None, "translation"),
         (FORECASTING, "best", None, "forecast"),
         (FORECASTING, "last", None, "killed forecast"),
-        (FORECASTING, "average", None, "killed forecast"),
         (FORECASTING, None, 2, "killed forecast"),
         (None, None, None, "forecast"),
     ],
@@ -62,9 +60,6 @@ def test_latest_is_the_newest_run_with_usable_weights(
 )
 def test_latest_is_the_newest_that_fits(tmp_path, runs, fits, meant):
     assert find("latest", tmp_path, "a run", *fits).path == runs[meant].path
-
-
-def test_resume_latest_chooses_a_failed_run_with_a_checkpoint(tmp_path, runs):
     (runs["failed"].checkpoint / "step_000000001.ckpt").touch()
     assert find("latest", tmp_path, "a run", is_interrupted).path == runs["failed"].path
 
@@ -90,10 +85,3 @@ def test_without_a_usable_run_the_message_says_what_is_missing(tmp_path):
 def test_latest_reports_a_damaged_run(tmp_path, runs):
     with pytest.raises(RequestError, match="status.json: damaged"):
         find("latest", tmp_path)
-
-
-def test_a_command_reports_which_run_it_uses(tmp_path, runs, capsys):
-    code = main(["fill", "latest", "[MASK]", "--epoch", "7", "--runs", str(tmp_path)])
-    assert code == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"attnlab: latest is {runs['masked words'].name}\n")

@@ -87,7 +87,6 @@ def checked(exported, folder, name):
     [
         ("task=fib", "attention=bahdanau", "model.units=4"),
         ("task=fib_random", "attention=multi_head", *SMALL),
-        (*ANSWER, "model=transformer", "attention=multi_head", *SMALL),
         (*ANSWER, "model=rnn", "attention=bahdanau", "model.units=8"),
         (*CLASSIFY, "model=rnn", "attention=luong_global", "model.units=8", "model.cell=lstm"),
         LANGUAGE,
@@ -187,7 +186,6 @@ def test_wrong_requests(trained, tmp_path):
     before = {*tmp_path.rglob("*")}
     for name, message in (
         ("full", "exists already"),
-        ("file", "exists already"),
         ("file/out", "can't be written ("),
         ("n" * 300, "(File name too long)."),
     ):

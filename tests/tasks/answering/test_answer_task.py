@@ -56,7 +56,7 @@ def test_a_run_learns_and_works_with_every_command(trained):
     probability, place, answer = out.strip().split("\t")
     start, end = map(int, place.split("-"))
     assert " ".join(TEXT[start:end].split()) == answer and 0 < float(probability) <= 1
-    words = ("answer", "latest", "--text", "text.txt", "--format", "json")
+    words = ("answer", "latest", "--text", "text.txt", "--json")
     code, out, err = trained(*words, "When did Peter come?", "Who came ever?")
     first, second = map(json.loads, out.splitlines())
     assert first["question"] == "When did Peter come?" and second["unknown"] == ["ever"]

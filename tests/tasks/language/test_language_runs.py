@@ -207,7 +207,7 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     assert metrics["metric"] == "bits_per_byte"
     assert len(metrics["sample"]) == 8 + 120
     assert {*figures(run, metrics)} == {"loss.png", "attention.png"}
-    heads = json.loads(trained("heads", "latest", "--format", "json").out)
+    heads = json.loads(trained("heads", "latest", "--json").out)
     first = [row["first"] for row in heads if row["on"] == "test"]
     assert metrics["first_token"] == pytest.approx(np.mean(first), abs=1e-4)
     code, out, _ = trained("generate", "latest", "The ", "--tokens", "9")
