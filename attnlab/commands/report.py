@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -52,7 +51,7 @@ def command(
     """Show runs on one page: results, learning curves, predictions, attention.
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest" (the newest completed
-    run); SWEEP is the name or the folder of a sweep. The page is one HTML file that works offline.
+    run); SWEEP is the name of a sweep. The page is one HTML file that works offline.
     A slider shows attention epoch by epoch; computing it takes some seconds per group. A page in
     the folder of a tracked run or sweep is also logged to MLflow.
     """
@@ -62,14 +61,18 @@ def command(
     if len(names) > 1 and not out:
         raise RequestError("--out: name the file of the page, because there are several runs.")
     listed = list_runs(folder)
-    sweeps = [_sweep_folder(name, folder, listed) for name in names]
+    sweeps = sweep_names(listed)
     chosen: dict[Path, ListedRun] = {}
-    for name, sweep in zip(names, sweeps, strict=True):
-        for entry in _of_sweep(sweep) if sweep else [_run(name, folder, listed)]:
+    for name in names:
+        is_sweep = name in sweeps
+        for entry in runs_of_sweep(listed, name) if is_sweep else [_run(name, folder, sweeps)]:
             chosen[entry.run.path] = entry
+    if not chosen:
+        raise RequestError(f"SWEEP: {names[0]} has no runs yet.")
     entries = sorted(chosen.values(), key=lambda e: (str(e.status["started"]), e.run.name))
-    status, sweep, is_one = entries[0].status, sweeps[0], len(names) == 1
-    varied = ",".join(_varied(sweep, entries[0])) if is_one and sweep else ""
+    status, is_one = entries[0].status, len(names) == 1
+    sweep = folder.absolute() / "sweeps" / names[0] if is_one and names[0] in sweeps else None
+    varied = ",".join(_varied(sweep, entries[0])) if sweep else ""
     compared = options.keys(by or varied or "attention", "--by")
     tasks = sorted({str(entry.status["task"]) for entry in entries})
     title = f"{', '.join(tasks)} by {', '.join(compared)}"
@@ -82,7 +85,7 @@ def command(
     from attnlab.views.html.page import page_text
 
     about = f"{len(entries)} run{'s' * (len(entries) > 1)}"
-    about += f" of sweep {sweep.name}" if is_one and sweep else ""
+    about += f" of sweep {sweep.name}" if sweep else ""
     page = runs_page(
         title,
         entries,
@@ -104,28 +107,12 @@ def command(
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
 
 
-def _run(name: str, folder: Path, listed: Sequence[ListedRun]) -> ListedRun:
+def _run(name: str, folder: Path, sweeps: Sequence[str]) -> ListedRun:
     try:
         return ListedRun.of(options.find(name, folder, "a completed run", options.is_completed))
     except NoSuchRun as error:
-        sweeps = sweep_names(listed)
         hint = did_you_mean(name, sweeps) or f" Sweeps: {', '.join(sweeps) or 'none'}."
         raise RequestError(f"{error}{hint}") from error
-
-
-def _sweep_folder(name: str, folder: Path, listed: Sequence[ListedRun]) -> Path | None:
-    """Find the folder of the sweep that a name or a path means; None if it isn't a sweep."""
-    for path in (Path(name).expanduser().absolute(), (folder / "sweeps" / name).absolute()):
-        if os.path.isfile(path / "sweep.json"):  # unlike `Path.is_file`, accepts very long names
-            return path
-    return (folder / "sweeps" / name).absolute() if name in sweep_names(listed) else None
-
-
-def _of_sweep(sweep: Path) -> list[ListedRun]:
-    entries = runs_of_sweep(list_runs(sweep.parents[1]), sweep.name)
-    if not entries:
-        raise RequestError(f"SWEEP: sweep {sweep.name} has no runs yet.")
-    return entries
 
 
 def _varied(sweep: Path, entry: ListedRun) -> list[str]:

@@ -185,9 +185,9 @@ def _set_layer(spec: Any, layer: Any) -> None:
 
 def _set_linear(spec: Any, attention: Any, *names: str) -> None:
     """Set projections of an attention layer."""
-    kernels = [np.asarray(getattr(attention, f"{name}_kernel")).T for name in names]
     biases = [getattr(attention, f"{name}_bias") for name in names]
-    spec.weight = np.concatenate(kernels)
+    kernels = (getattr(attention, f"{name}_kernel") for name in names)
+    spec.weight = np.concatenate([np.asarray(kernel).T for kernel in kernels])
     if biases[0] is not None:
         spec.bias = np.concatenate([np.asarray(bias) for bias in biases])
 

@@ -176,7 +176,7 @@ def import_ahead() -> None:
     import mlflow.pyfunc  # noqa: F401
 
 
-def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
+def remove_run(folder: Path) -> bool:
     """Remove a run, even a damaged one; returns whether MLflow had a copy of it.
 
     MLflow then has the copy among its deleted runs.
@@ -186,7 +186,7 @@ def remove_run(folder: Path, keep_mlflow: bool = False) -> bool:
             can't be removed. The folder stays, unless the last one was the reason.
     """
     with hold(folder):
-        in_mlflow = not keep_mlflow and _delete_copy(folder)
+        in_mlflow = _delete_copy(folder)
         with explained(f"{folder}: can't be removed"):
             for remains in folder.parent.glob(f"{_REMOVED}*"):  # of a process that was killed
                 shutil.rmtree(remains, ignore_errors=True)

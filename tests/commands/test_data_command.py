@@ -70,8 +70,6 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     flowing = " ".join(outcome.out.split())
     assert "CC-BY 2.0 FR" in flowing and "manythings.org/anki" in flowing
 
-    assert "give data.path=FILE.pkl" in flowing
-
 
 def test_a_corpus_is_fetched_once(data, folder):
     with serving({"/deu-eng.zip": archive()}) as server:

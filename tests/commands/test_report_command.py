@@ -45,9 +45,8 @@ def test_the_page_of_a_run_is_in_its_folder(printed, tmp_path):
     assert "<h1>sunspots · bahdanau · seed 1</h1>" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("by_path", [False, True])
-def test_the_page_of_a_sweep_is_in_its_folder_and_groups_by_its_keys(printed, tmp_path, by_path):
-    code, out, err = printed(tmp_path / "sweeps" / "both" if by_path else "both")
+def test_the_page_of_a_sweep_is_in_its_folder_and_groups_by_its_keys(printed, tmp_path):
+    code, out, err = printed("both")
     assert code == 0, err
     text = (tmp_path / "sweeps" / "both" / "report.html").read_text(encoding="utf-8")
     assert "<h1>sunspots by attention</h1>" in text and "4 runs of sweep both" in text

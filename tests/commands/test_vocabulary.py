@@ -41,7 +41,7 @@ def test_each_language_has_its_own_vocabulary(run, capsys):
     Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "source_tokenizer.json")
     Tokenizer.fit(["der Hund"], kind="bpe").save(run.assets / "target_tokenizer.json")
     assert said(capsys, run.path, "dog") == [
-        *("source\tdog\tknown", "target\tdog\tknown as 3 tokens: ␣d· o· g"),
+        *("source\tdog\tknown", "target\tdog\tknown as 4 tokens: ␣ d ·o ·g"),
     ]
 
 
