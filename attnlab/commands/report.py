@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -107,7 +106,7 @@ def command(
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
 
 
-def _run(name: str, folder: Path, sweeps: Sequence[str]) -> ListedRun:
+def _run(name: str, folder: Path, sweeps: list[str]) -> ListedRun:
     try:
         return ListedRun.of(options.find(name, folder, "a completed run", options.is_completed))
     except NoSuchRun as error:
