@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import (
-    FORMATS,
     check_figure,
     choice_options,
     chosen_runs,
-    form_options,
     keys,
     runs_option,
     save_figure,
@@ -36,7 +34,13 @@ if TYPE_CHECKING:
     help="Use intervals and verdicts that stay valid if you look after every seed (confidence "
     "sequences). They are wider than t intervals.",
 )
-@form_options(*FORMATS)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "md", "csv", "latex", "json"]),
+    default="table",
+    show_default=True,
+)
 @click.option(
     "--plot",
     metavar="FILE",

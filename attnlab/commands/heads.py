@@ -13,6 +13,8 @@ from attnlab.errors import RequestError
 from attnlab.records.files import json_text
 from attnlab.terminal import plain_console, plain_table
 
+_ITEMS = 64  # test items that are read, and rows of random tokens
+
 
 @click.command("heads")
 @options.run_argument
@@ -21,13 +23,6 @@ from attnlab.terminal import plain_console, plain_table
     "--epochs",
     metavar="EPOCHS",
     help="A row per epoch and head, for all saved epochs (all) or some (1,2,5).",
-)
-@click.option(
-    "--items",
-    default=64,
-    show_default=True,
-    type=click.IntRange(1, 10_000),
-    help="Number of test items to read, and of rows of random tokens.",
 )
 @click.option(
     "--plot",
@@ -43,12 +38,11 @@ def command(
     epoch: str | None,
     average: int | None,
     epochs: str | None,
-    items: int,
     plot: Path | None,
     as_json: bool,
     runs: str | None,
 ) -> None:
-    """Print what each attention head of RUN looks at: a row per head.
+    """Print what each attention head of RUN looks at in 64 test items: a row per head.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
@@ -74,11 +68,11 @@ def command(
     options.load_data(trained, folder)
     rows: list[dict[str, Any]] = []
     if not epochs:
-        rows += head_rows(trained.task, trained.model, "test", items)
+        rows += head_rows(trained.task, trained.model, "test", _ITEMS)
     for number in numbers:
         path = folder.weights_path(number)
         load_weights(trained.model, [path], f"the weights of epoch {number}")
-        measured = head_rows(trained.task, trained.model, "test", items)
+        measured = head_rows(trained.task, trained.model, "test", _ITEMS)
         rows += [{"epoch": number, **row} for row in measured]
     if as_json:
         click.echo(json_text(rows))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 _POSITIONS = "positional-encoding"
+_WORDS = 150  # most frequent words in a map of a vocabulary
 _HELP = """\
 Draw the figures of RUN again, or another FIGURE.
 
@@ -45,27 +46,12 @@ def _complete(context: click.Context, parameter: click.Parameter, start: str) ->
 @click.command("plot", help=_help())
 @click.argument("names", metavar="[FIGURE] [RUN]", nargs=-1, shell_complete=_complete)
 @click.option(
-    "--words",
-    default=150,
-    show_default=True,
-    type=click.IntRange(3, 2000),
-    help="Number of most frequent words in a map of a vocabulary.",
-)
-@click.option(
-    "--epoch",
-    default="best",
-    show_default=True,
-    help="Weights for a map of a vocabulary: an epoch's number, best or last.",
-)
-@click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the figures.  [default: the run's folder plots, or positional-encoding]",
 )
 @options.runs_option
-def command(
-    names: tuple[str, ...], words: int, epoch: str, output: Path | None, runs: str | None
-) -> None:
+def command(names: tuple[str, ...], output: Path | None, runs: str | None) -> None:
     """Draw the figures of a run, a map of its vocabulary, or the positional encoding."""
     maps = _maps()
     name, run = (names[0], names[1:]) if names[:1] and names[0] in maps else ("", names)
@@ -83,11 +69,11 @@ def command(
     elif name:
         declared = maps[name].vocabulary_map
         reads = {"reads": load(declared.fits)} if declared and declared.fits else {}
-        folder = options.find_trained(run[0], runs, maps[name], epoch, **reads)
+        folder = options.find_trained(run[0], runs, maps[name], "best", **reads)
         from attnlab.runner.loading import TrainedRun
 
         output = output or folder.plots
-        figures = load(maps[name].views).vocabulary(TrainedRun.load(folder, epoch), words)
+        figures = load(maps[name].views).vocabulary(TrainedRun.load(folder), _WORDS)
     else:
         folder = options.find(run[0], runs, "a completed run", options.is_completed)
         folder.status.require_completed()

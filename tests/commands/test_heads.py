@@ -16,20 +16,19 @@ def heads_of(run, *words):
 
 
 def test_a_recurrent_translator_has_one_head_and_no_sequence_of_its_own(translating):
-    (row,) = json.loads(heads_of(translating, "--json", "--items", "5").out)
+    (row,) = json.loads(heads_of(translating, "--json").out)
     assert (row["on"], row["head"]) == ("test", 1)
     assert 0 < row["share"] <= 1 and row["previous"] is None
 
 
 def test_each_epoch_has_its_rows(translating):
-    words = ("--items", "5", "--json")
-    rows = json.loads(heads_of(translating, *words, "--epochs", "all").out)
+    rows = json.loads(heads_of(translating, "--json", "--epochs", "all").out)
     saved = RunDirectory(translating.folder).weights_epochs()
     assert [row.pop("epoch") for row in rows] == saved and len(saved) > 1
-    assert rows[-1:] == json.loads(heads_of(translating, *words, "--epoch", "last").out)
+    assert rows[-1:] == json.loads(heads_of(translating, "--json", "--epoch", "last").out)
     assert rows[0]["entropy"] != rows[-1]["entropy"]
     plot = translating.folder / "heads.png"
-    first = heads_of(translating, *words[:-1], "--epochs", "1", "--plot", str(plot))
+    first = heads_of(translating, "--epochs", "1", "--plot", str(plot))
     assert first.out.split()[:2] == ["epoch", "on"] and f"{rows[0]['entropy']:.3f}" in first.out
     assert plot.stat().st_size > 5000
 

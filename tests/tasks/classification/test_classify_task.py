@@ -75,7 +75,7 @@ def test_a_run_learns_and_works_with_every_command(trained):
     figure = trained.folder / "map.png"
     code, _, err = trained("classify", "latest", "a lovely cup", "--attention", str(figure))
     assert code == 0 and figure.stat().st_size > 5000, err
-    code, out, err = trained("plot", "vocabulary", "latest", "--words", "10")
+    code, out, err = trained("plot", "vocabulary", "latest")
     assert code == 0 and (run / "plots/vocabulary.png").is_file(), err
 
 
