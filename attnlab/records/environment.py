@@ -76,7 +76,7 @@ def _processor_model() -> str | None:
 
 def differences(began: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return what may change results, as in `packages.numpy 2.1.0, now 2.2.0`."""
-    old, new = (flatten(each, _IDLE) for each in (began, now))
+    old, new = (flatten(recorded, _IDLE) for recorded in (began, now))
     return [f"{key} {old.get(key)}, now {new[key]}" for key in new if old.get(key) != new[key]]
 
 

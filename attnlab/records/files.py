@@ -235,12 +235,12 @@ def read_assets(
         RequestError: the file is missing, damaged, or has other settings.
     """
     try:
-        saved, found = read(json.loads(path.read_text(encoding="utf-8")))
+        saved, assets = read(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RequestError(f"{path}: damaged or missing: {error!r}") from error
     if saved != expected:
         raise RequestError(f"{path}: expected {what} {expected}, got {saved}")
-    return found
+    return assets
 
 
 def flatten(document: Mapping[str, Any], left_out: Collection[str] = ()) -> dict[str, str]:

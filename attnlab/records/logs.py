@@ -100,10 +100,11 @@ def _word(value: Any) -> str:
 @contextmanager
 def standard_error() -> Iterator[IO[str]]:
     """Yield standard error, which works even while TensorFlow's import redirects descriptor 2."""
-    own = False
+    is_descriptor_2 = False
     with suppress(OSError, ValueError, AttributeError):  # standard error is captured
-        own = sys.stderr.fileno() == 2 and sys.stderr is sys.__stderr__  # not rich's replacement
-    if not own:
+        # Not rich's replacement.
+        is_descriptor_2 = sys.stderr.fileno() == 2 and sys.stderr is sys.__stderr__
+    if not is_descriptor_2:
         yield sys.stderr
         return
     encoding, errors = sys.stderr.encoding, sys.stderr.errors

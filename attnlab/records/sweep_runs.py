@@ -16,20 +16,20 @@ STUDY = "study-"  # prefix of the names of a study's sweeps
 
 def runs_of_sweep(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
     """Return the runs that a sweep trained, and completed ones that it reused."""
-    found = {run.run.path for run in runs_of_last_command(listed, name)}
-    return [run for run in listed if run.status.get("sweep") == name or run.run.path in found]
+    last = {run.path for run in runs_of_last_command(listed, name)}
+    return [run for run in listed if run.status.get("sweep") == name or run.path in last]
 
 
 def runs_of_last_command(listed: Sequence[ListedRun], name: str) -> list[ListedRun]:
     """Return the runs of the last command of a sweep."""
-    found = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
-    return [run for run in listed if run.run.name in found]
+    names = {run for folder in _sweeps_folders(listed) for run in _runs_in_table(folder / name)}
+    return [run for run in listed if run.run.name in names]
 
 
 def sweep_names(listed: Sequence[ListedRun]) -> list[str]:
     """Return the names of all sweeps that these runs belong to."""
-    found = {path.parent.name for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")}
-    return sorted(found | {str(run.status["sweep"]) for run in listed if run.status.get("sweep")})
+    folders = {path.parent.name for f in _sweeps_folders(listed) for path in f.glob("*/sweep.json")}
+    return sorted(folders | {str(run.status["sweep"]) for run in listed if run.status.get("sweep")})
 
 
 def is_of_study(sweep: str | None) -> bool:
@@ -50,7 +50,7 @@ def newest_first(listed: Sequence[ListedRun]) -> list[str | None]:
 
 
 def _sweeps_folders(listed: Sequence[ListedRun]) -> set[Path]:
-    return {entry.run.path.parents[2] / "sweeps" for entry in listed}
+    return {entry.path.parents[2] / "sweeps" for entry in listed}
 
 
 def _runs_in_table(folder: Path) -> set[str]:

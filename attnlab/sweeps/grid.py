@@ -224,8 +224,10 @@ class Plan:
             store(group="hydra/launcher", name=name, node=node, provider="attnlab")
         composer = Composer(place)
         add = "++" if place else ""  # a saved configuration has no section `sweep`
-        own = [f"{add}{w}" if w.startswith("sweep.") else w for w in words if not is_hydras(w)]
-        axes = composer.axes(own)
+        overrides = [
+            f"{add}{w}" if w.startswith("sweep.") else w for w in words if not is_hydras(w)
+        ]
+        axes = composer.axes(overrides)
         first_words = [*filter(is_hydras, words), *(axis.overrides[0] for axis in axes)]
         composed = config.compose(first_words, place, with_hydra=True)
         launcher = composed.hydra.runtime.choices["hydra/launcher"], composed.hydra.launcher

@@ -109,8 +109,8 @@ def _groups(jobs: Sequence[Job], todo: Sequence[Job], workers: int = 1) -> list[
 
 def _at_a_time(configs: Sequence[RunConfig]) -> int:
     """Return how many runs of a group train at a time in a process."""
-    wanted = ((c.trainer.together, kind_of(c.task.name).models.together) for c in configs)
-    return max(most if asked in ("auto", "never") else asked for asked, most in wanted)
+    settings = ((c.trainer.together, kind_of(c.task.name).models.together) for c in configs)
+    return max(most if size in ("auto", "never") else size for size, most in settings)
 
 
 def train_group(

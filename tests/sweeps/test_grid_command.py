@@ -64,15 +64,6 @@ def test_every_combination_runs_once(swept):
         assert float(row["test"]) == metrics["test"]["rmse"]
 
 
-def test_a_line_for_each_job_and_one_table(swept):
-    _, out, err = swept.first
-    lines = ended_jobs(err)
-    assert [line.partition("  ")[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
-    assert any("attention=pooling seed=0: val_loss " in line for line in lines)
-    assert ["1", "none", "0", "completed"] in [line.split()[:4] for line in out.splitlines()]
-    assert out.endswith(f"sweep folder: {swept.folder}\n")
-
-
 def test_the_same_command_again_runs_nothing(swept):
     code, out, err = swept.again
     assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 failed before, 0 to run\n")
@@ -146,32 +137,23 @@ def test_failing_jobs_do_not_stop_the_others(here):
     assert states(here) == ["failed", "completed", "failed"]
     first, second, third, last = err.splitlines()
     failed = table(sweep_folder(here))[0]
-    assert first.startswith(
-        "attnlab: 1/3  optimizer.learning_rate=1e+30: failed: epoch 2, step 1: the loss is "
-    )
+    assert "learning_rate=1e+30: failed: epoch 2, step 1: the loss is " in first
     assert first.endswith(f"Log: {failed['folder']}/run.log")
-    assert "epoch 2, step 1" in Path(failed["folder"], "run.log").read_text()
-    assert last == "attnlab: 2 of 3 jobs failed; sweep.retry_failed=true runs them again"
-
-    code, out, err = here(*command)
-    assert code == 1
-    assert err.startswith("attnlab: 3 jobs: 1 done before, 2 failed before, 0 to run\n")
+    assert "2 of 3 jobs failed" in last
+    assert here(*command).code == 1
     assert len(here.run_folders()) == 3
-
-    code, out, err = here(*command, "sweep.retry_failed=true")
-    assert code == 1
+    assert here(*command, "sweep.retry_failed=true").code == 1
     assert states(here) == ["failed", "completed", *["failed"] * 3]
 
 
 def test_a_job_whose_settings_do_not_fit_its_data_fails_alone(here):
-    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
+    command = ("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
+    code, out, err = here(*command)
     assert code == 1
     # A refused job is a failed run, so the same command doesn't retry it.
     assert states(here) == ["failed", "completed"]
-    line = next(line for line in err.splitlines() if "failed: " in line)
-    assert "task.history: expected" in line and "Log: " not in line
-    code, out, err = here("-m", *SMALL, "task.history=60,5", UNTRACKED, ONE_BY_ONE)
-    assert code == 1 and err.startswith("attnlab: 2 jobs: 1 done before, 1 failed before, 0 to run")
+    assert "failed: task.history: expected" in err
+    assert here(*command).code == 1
     assert len(here.run_folders()) == 2
 
 
@@ -204,9 +186,7 @@ def test_a_wrong_request_trains_nothing(here, words):
 
 @pytest.mark.parametrize("word", ["sweep.name=x", "sweep.retry_failed=true", "search.trials=5"])
 def test_settings_of_sweeps_need_one(here, word):
-    code, out, err = here("task=fib", word)
-    assert (code, out) == (2, "")
-    assert err == f"attnlab: {word}: this setting is for sweeps. Add -m.\n"
+    assert_refused(here("task=fib", word), word, "Add -m.")
 
 
 def test_a_saved_configuration_can_be_swept(swept, here):

@@ -18,7 +18,7 @@ from attnlab.sweeps.search import Search, _space, _word
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 SPACE = "search.space={optimizer.learning_rate: {interval: [1e-3, 1e-1], log: true}}"
-SEARCH = ("-m", *SMALL, SPACE, "search.pruner=none")
+SEARCH = ("-m", *SMALL, SPACE, "search.pruner=none", "tracking.timeout=240")
 
 
 def by_rate(attnlab) -> list[Path]:
