@@ -19,10 +19,9 @@ from attnlab.config.arguments import (
     VERBOSITY,
     key_of,
     read_arguments,
-    refuse_class,
     without_config_dirs,
 )
-from attnlab.errors import RequestError, RunFailed, SweepFailed, explained
+from attnlab.errors import RequestError, RunFailed, SweepFailed
 from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
@@ -62,12 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     listen_for_interrupts()
-    if sys.stdout is None:  # closed by `>&-`
-        sys.stdout = open(os.devnull, "w")
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
     try:
-        with explained("working folder: it does not exist any more"):
-            os.getcwd()
         code = _dispatch(arguments)
         sys.stdout.flush()  # a closed pipe must raise here, not while Python shuts down
         return code
@@ -173,19 +168,15 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 def _check_overrides(overrides: list[str], *, saved: bool, multirun: bool) -> None:
     """Raise `RequestError` for an override that is not allowed."""
     for override in overrides:
-        refuse_class(override)
         key = key_of(override).replace("hydra/", "hydra.")
-        if key.startswith(("hydra.run.", "hydra.sweep.", "hydra.job.", "hydra.output_subdir")):
-            raise RequestError(f"{override}: use paths.runs=FOLDER. Hydra makes no folders.")
-        if key in ("hydra.sweeper", "hydra.mode"):
-            raise RequestError(f"{override}: can't be changed: -m runs attnlab's own sweeps.")
+        if key.startswith("hydra.") and not key.startswith("hydra.launcher"):
+            raise RequestError(f"{override}: only Hydra's launcher can be set.")
         if saved and key in ("experiment", "search"):
             raise RequestError(
                 f"{override}: no preset can be added to --config-path, whose configuration is "
                 "complete. Change settings instead, such as trainer.epochs=3 or search.space=..."
             )
-        of_sweeps = key.partition(".")[0] in ("sweep", "search") or key.startswith("hydra.launcher")
-        if of_sweeps and not multirun:
+        if key.startswith(("sweep.", "search", "hydra.launcher")) and not multirun:
             raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
 
 

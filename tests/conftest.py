@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import os
-import pickle
 import shutil
 import signal
 import sys
@@ -132,46 +130,6 @@ def same_random_state():
     """Isolate tests from earlier ones; a run also makes TensorFlow require seeds."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(0)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def hydra_without_repetition():
-    """Let Hydra read an unchanged file once and parse a reference like `${seed}` once.
-
-    It also makes the table of chosen options only for a file whose defaults refer to that table.
-    """
-    from hydra._internal import defaults_list
-    from hydra._internal.config_repository import ConfigRepository
-    from hydra.core.object_type import ObjectType
-    from omegaconf import _utils, base
-
-    read, known = ConfigRepository.load_config, {}
-    table = defaults_list._create_interpolation_map
-    parse = functools.cache(base.parse)
-
-    def load_config(self, config_path):
-        source = self._find_object_source(config_path, ObjectType.CONFIG)
-        if source is None:
-            return None
-        file = Path(source.path, source._normalize_file_name(config_path))
-        if source.scheme() == "file" and not file.is_file():
-            return read(self, config_path)
-        state = file.stat().st_mtime_ns if file.is_file() else None
-        key = (source.path, source.provider, config_path, state)
-        if key not in known:
-            known[key] = pickle.dumps(read(self, config_path))
-        return pickle.loads(known[key])
-
-    def table_if_used(overrides, defaults, self_added):
-        if any(each.is_interpolation() for each in defaults):
-            return table(overrides, defaults, self_added)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ConfigRepository, "load_config", load_config)
-        patch.setattr(defaults_list, "_create_interpolation_map", table_if_used)
-        patch.setattr(base, "parse", parse)
-        patch.setattr(_utils, "parse", parse)
-        yield
 
 
 @pytest.fixture

@@ -68,8 +68,7 @@ CONFIGURATIONS = [
     ("--cfg hydra task=fib", "argument --cfg/-c: invalid choice: 'hydra'"),
     ("--config-path nowhere", "--config-path: expected a folder or a YAML file, got nowhere."),
     ("tracking.uri=http://me:secret@host", "must not contain a user name or password"),
-    ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: can't be changed"),
-    ("hydra.run.dir=here", "hydra.run.dir=here: use paths.runs=FOLDER. "),
+    ("-m hydra/sweeper=basic seed=0,1", "hydra/sweeper=basic: only Hydra's launcher"),
     ("hydra/launcher=joblib", "hydra/launcher=joblib: this setting is for sweeps. Add -m."),
     # Commands.
     ("runs --limit none", "--limit"),
@@ -95,15 +94,6 @@ def test_a_wrong_request(here, words, sentence):
 
 def test_an_exit_code_is_that_of_the_process(attnlab):
     assert_refused(attnlab("task=fbi"), "Did you mean fib?")
-
-
-def test_a_deleted_working_folder_is_reported(attnlab, tmp_path):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    enter = ("bash", "-c", f'cd {gone} && rmdir {gone} && exec "$@"', "bash")
-    code, out, err = attnlab("runs", prefix=enter)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"{COMPLAINT}working folder: it does not exist any more")
 
 
 def test_a_run_that_fails_ends_with_1(here):
