@@ -61,7 +61,7 @@ def test_code_is_included_without_its_docstring(code_in_pages):
     text = code_in_pages.block("attnlab/attention/none.py", ["NoAttention.read"])
     head, *lines, end = text.splitlines()
     assert head == '```python title="attnlab/attention/none.py"' and end == "```"
-    assert lines[0] == "def read(self, weights, values, query):" and '"""' not in text
+    assert lines[0].startswith("def read(self, weights") and '"""' not in text
     assert lines[-1].startswith("    return ")
     with pytest.raises(KeyError, match="NoAttention.gone"):
         code_in_pages.block("attnlab/attention/none.py", ["NoAttention.gone"])
