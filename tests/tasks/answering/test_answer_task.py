@@ -158,7 +158,7 @@ def test_questions_may_have_no_answer(lab):
     [
         (("attention=luong_local", "attention.alignment=monotonic"), "has no matching place in"),
         (("model=transformer", "attention=pooling"), "it has no query"),
-        (("data.path=text.txt",), "data.path: text.txt: expected one JSON document "),
+        (("data.path=text.txt",), "text.txt: expected one JSON document "),
         (("trainer.batch_by=tokens",), "windows of a run have one length"),
     ],
 )

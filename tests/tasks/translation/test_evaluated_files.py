@@ -123,7 +123,7 @@ def test_the_table_notes_left_out_pairs(here):
 # --- what is refused ---------------------------------------------------------------------------
 
 WRONG_FILES = {
-    "missing": (None, "--files: expected a file, got wrong.de, which doesn't exist."),
+    "missing": (None, "--files: expected a file, got wrong.de."),
     "unequal": (b"Eins.\n", "wrong.de: expected as many lines as in new.en, got 1."),
     "blank": (b"\n" * 13, "new.en, wrong.de: expected pairs that have words on both sides after "),
 }
