@@ -14,7 +14,7 @@ from attnlab.commands import options
 from attnlab.errors import RequestError
 from attnlab.text.cleaning import normalized
 from attnlab.text.reading import read_text
-from attnlab.text.unknown import cut_warning, unknown_warning
+from attnlab.text.vocabulary import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
     from attnlab.text.summary import Encoder
@@ -55,8 +55,7 @@ def command(
 
 def _encoder(name: str, runs: str | None) -> Encoder:
     """Return the encoder of a run, at its best epoch, or of a preset given by folder or handle."""
-    from attnlab.encoders.opening import open_source
-    from attnlab.encoders.vectors import vectors_by
+    from attnlab.encoders.opening import open_source, vectors_by
     from attnlab.runner.building import import_tensorflow
 
     path = Path(name).expanduser()

@@ -10,7 +10,7 @@ import click
 from attnlab.commands import options
 from attnlab.errors import RequestError
 from attnlab.text.cleaning import normalized
-from attnlab.text.unknown import nearest
+from attnlab.text.vocabulary import nearest
 
 if TYPE_CHECKING:
     from attnlab.text.tokenizers import Tokenizer

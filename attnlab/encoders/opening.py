@@ -1,4 +1,4 @@
-"""Open a pretrained encoder by its path: a run of this project, or a preset of keras-hub.
+"""Open and apply a pretrained encoder: a run of this project, or a preset of keras-hub.
 
 All encoders read rows (B, S) of ids of this project's tokenizers: START, a text, END, optionally a
 second text and END, then PAD. A preset's encoder converts them to the preset's ids.
@@ -7,16 +7,19 @@ second text and END, then PAD. A preset's encoder converts them to the preset's 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from attnlab.config.options import option_content
 from attnlab.encoders.runs import RunSource, is_run
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
-from attnlab.text.tokenizers import UNKNOWN
+from attnlab.text.cleaning import normalized
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 
 if TYPE_CHECKING:
     from attnlab.encoders.presets import PresetSource
@@ -29,6 +32,7 @@ Source: TypeAlias = "RunSource | PresetSource"
 # Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
 _RATE_OF_OUTPUT, _RATE_OF_RUNS, _RATE_OF_PRESETS = 0.005, 0.0005, 0.00005
 _FILE = "encoder.json"
+_TOGETHER = 64  # texts per batch
 
 
 def open_source(path: str | None, seed: int | None = None) -> Source:
@@ -101,6 +105,34 @@ def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
             "model.path: expected an encoder that knows the words of the texts, got "
             f"{source.path}, which doesn't know {unknown / len(tokens):.0%} of them."
         )
+
+
+def mean_vectors(source: Source, encoder: Any, texts: Sequence[str]) -> np.ndarray:
+    """Return a vector of each text, (N, W): the mean of the encoder's vectors of its tokens.
+
+    START and END are left out. Texts longer than the encoder's rows are cut at the end.
+    """
+    tokens = source.tokenizer.encode([normalized(text) for text in texts])
+    framed = [[START, *(row or [UNKNOWN])[: source.max_length - 2], END] for row in tokens]
+    vectors = []
+    for start in range(0, len(framed), _TOGETHER):
+        rows = pad_rows(framed[start : start + _TOGETHER])
+        encoded = np.asarray(encoder(rows, training=False).vectors, np.float64)
+        words = ~np.isin(rows, (PAD, START, END))[..., None]
+        vectors.append((encoded * words).sum(axis=1) / words.sum(axis=1))
+    return np.concatenate(vectors)
+
+
+def vectors_by(source: Source) -> Callable[[Sequence[str]], np.ndarray]:
+    """Return the function that computes vectors of texts with a pretrained encoder.
+
+    Raises:
+        RequestError: its weights can't be read.
+    """
+    encoder = source.make()
+    encoder.build((None, source.max_length))
+    source.fill(encoder)
+    return lambda texts: mean_vectors(source, encoder, texts)
 
 
 @lru_cache

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnlab.text.reading import check_utf8, read_text
-from attnlab.text.unknown import cut_warning, unknown_warning
+from attnlab.text.vocabulary import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
     from attnlab.records.run_directory import RunDirectory

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
-from attnlab.text.unknown import UNKNOWN_TEXT
-from attnlab.text.vocabulary import SPECIAL_TOKENS, Vocabulary, make_tokenizer, pattern
+from attnlab.text.vocabulary import (
+    SPECIAL_TOKENS,
+    UNKNOWN_TEXT,
+    Vocabulary,
+    make_tokenizer,
+    pattern,
+)
 from attnlab.text.words import ALL_UNSPACED
 
 if TYPE_CHECKING:

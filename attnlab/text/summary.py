@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.text.sentences import sentence_spans
-from attnlab.text.words import split_words
+from attnlab.text.words import sentence_spans, split_words
 
 _DIMENSIONS = 50  # of sentence vectors by TF-IDF
 _SEED, _STARTS = 0, 10  # of k-means

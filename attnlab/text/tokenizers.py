@@ -14,10 +14,10 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.files import write_text
-from attnlab.text.unknown import UNKNOWN_TEXT
 from attnlab.text.vocabulary import (
     BYTES,
     SPECIAL_TOKENS,
+    UNKNOWN_TEXT,
     Vocabulary,
     bytes_of,
     check_size,

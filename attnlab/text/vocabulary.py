@@ -1,15 +1,18 @@
 """Vocabularies, learned and encoded by Hugging Face's `tokenizers`: words, characters, BPE.
 
-They never match special tokens in a text: no text is encoded as a special token.
+They never match special tokens in a text: no text is encoded as a special token. Words that a
+vocabulary lacks get a warning.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import json
 import os
+import textwrap
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +29,12 @@ SPECIAL_TOKENS = ("[ PAD ]", "[ UNKNOWN ]", "[ START ]", "[ END ]")
 BYTES = 256
 _DEFAULT_BPE_SIZE = 8000
 _NO_LIMIT = 2**31 - 1
+UNKNOWN_TEXT = "⁇"  # the text of an unknown token
+# The note in a page on an unknown token whose word isn't known.
+UNNAMED = {UNKNOWN_TEXT: "a word that is not in the vocabulary"}
+_MOST_NAMED = 12
+_SIMILAR = 0.75  # least similarity, from 0 to 1, of a known word that is suggested
+_LONGEST_SHOWN = 60  # characters of a text in a warning
 
 
 class Vocabulary(NamedTuple):
@@ -158,3 +167,49 @@ def _byte_numbers() -> dict[str, int]:
     others = [byte for byte in range(BYTES) if byte not in visible]
     letters = {chr(0x100 + at): byte for at, byte in enumerate(others)}
     return {**letters, **{chr(byte): byte for byte in visible}}
+
+
+def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
+    """Return the known words most like a word, the best first; case makes no difference."""
+    spelled: dict[str, str] = {}
+    for spelling in known:
+        spelled.setdefault(spelling.lower(), spelling)
+    matches = difflib.get_close_matches(word.lower(), [*spelled], n=most, cutoff=_SIMILAR)
+    return [spelled[match] for match in matches]
+
+
+def unknown_warning(
+    words: Iterable[str], warned: set[str], known: Collection[str] = ()
+) -> str | None:
+    """Return a warning about unknown words, or None if all were `warned` about before.
+
+    Args:
+        words: words that aren't in the vocabulary.
+        warned: words of earlier warnings; the new words are added.
+        known: the words of the vocabulary; the warning names the nearest one of each word.
+    """
+    new = [word for word in dict.fromkeys(words) if word not in warned]
+    if not new:
+        return None
+    warned.update(new)
+    shown = []
+    for word in new[:_MOST_NAMED]:
+        similar = nearest(word, known, 1)
+        shown.append(f"{word} (nearest known word: {similar[0]})" if similar else word)
+    more = ", ..." * (len(new) > _MOST_NAMED)
+    return f"not in the model's vocabulary, and read as unknown: {', '.join(shown)}{more}"
+
+
+def cut_warning(noun: str, most: int, text: str) -> str:
+    """Return the warning that a model reads only the first `most` tokens of a text, a `noun`."""
+    shown = textwrap.shorten(text, _LONGEST_SHOWN, placeholder=" ...")
+    return (
+        f"only the first {most} tokens of a {noun} are read, as in training; the end of {shown!r} "
+        "is cut off."
+    )
+
+
+def unknown_column(words: Iterable[str]) -> str:
+    """Return the last column of a line of output, with its unknown words; "" without any."""
+    named = ", ".join(dict.fromkeys(words))
+    return f"\tunknown: {named}" if named else ""

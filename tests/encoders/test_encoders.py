@@ -10,9 +10,14 @@ import pytest
 from same_runs import assert_resumes_to_the_same_bits
 
 from attnlab.config.options import option_content
-from attnlab.encoders.opening import open_source, save_source, saved_source, with_encoder_settings
+from attnlab.encoders.opening import (
+    open_source,
+    save_source,
+    saved_source,
+    vectors_by,
+    with_encoder_settings,
+)
 from attnlab.encoders.tuning import fill_encoder
-from attnlab.encoders.vectors import vectors_by
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun

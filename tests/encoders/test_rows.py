@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from keras import ops
 
-from attnlab.encoders.rows import with_start_and_end, without_gap
+from attnlab.encoders.tuning import with_start_and_end, without_gap
 
 START, END = 2, 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.text.raw_text import RawText
+from attnlab.text.reading import RawText
 
 CONTENT = "Erste Zeile\n\nzwei über\ndrei\nvier 😀 fünf\nEnde".encode()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.text.sentences import sentence_spans
+from attnlab.text.words import sentence_spans
 
 
 def sentences(text: str, language: str = "en") -> list[str]:

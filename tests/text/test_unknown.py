@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.text.unknown import nearest, unknown_warning
+from attnlab.text.vocabulary import nearest, unknown_warning
 
 KNOWN = ["the", "dog", "dogs", "king", "King", "keys"]
 

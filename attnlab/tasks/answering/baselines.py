@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from attnlab.tasks.answering.corpora import Question
-from attnlab.text.sentences import sentence_spans
-from attnlab.text.words import split_words, word_spans
+from attnlab.text.words import sentence_spans, split_words, word_spans
 
 _MOST_WORDS = 20_000
 # Words without a topic: they don't help to find the sentence.

@@ -9,8 +9,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.encoders.rows import without_gap
-from attnlab.encoders.tuning import FineTuned
+from attnlab.encoders.tuning import FineTuned, without_gap
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack

@@ -27,7 +27,7 @@ from attnlab.tasks.shown.item_tables import (
 )
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
 from attnlab.text.cleaning import shortened
-from attnlab.text.unknown import UNNAMED
+from attnlab.text.vocabulary import UNNAMED
 from attnlab.views.records import (
     BLUE,
     GREEN,

@@ -9,8 +9,7 @@ from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput
 from attnlab.attention.dropout import Dropout
-from attnlab.encoders.rows import with_start_and_end
-from attnlab.encoders.tuning import FineTuned
+from attnlab.encoders.tuning import FineTuned, with_start_and_end
 from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD

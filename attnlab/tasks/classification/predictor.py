@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.errors import RequestError
 from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
 from attnlab.text.reading import check_utf8
-from attnlab.text.unknown import unknown_column
+from attnlab.text.vocabulary import unknown_column
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure

@@ -34,7 +34,7 @@ from attnlab.tasks.shown.run_figures import (
     vocabulary_figure,
 )
 from attnlab.text.cleaning import shortened
-from attnlab.text.unknown import UNNAMED
+from attnlab.text.vocabulary import UNNAMED
 from attnlab.views.records import (
     BLUE,
     ORANGE,

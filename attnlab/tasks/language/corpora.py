@@ -16,8 +16,7 @@ from attnlab.tasks.data.corpus import PARTS, Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import members, read_bytes
 from attnlab.tasks.declaration import Progress
-from attnlab.text.raw_text import RawText
-from attnlab.text.reading import is_hidden
+from attnlab.text.reading import RawText, is_hidden
 
 MOST_HELD_OUT = 10_000_000  # bytes of validation, and of the test
 _GZIP, _MARK = b"\x1f\x8b", b"\xef\xbb\xbf"

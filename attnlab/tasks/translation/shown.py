@@ -29,7 +29,7 @@ from attnlab.tasks.shown.run_figures import (
     vocabulary_figure,
 )
 from attnlab.tasks.translation.kind import KIND
-from attnlab.text.unknown import UNNAMED
+from attnlab.text.vocabulary import UNNAMED
 from attnlab.views.records import (
     BLUE,
     GREY,

@@ -14,7 +14,7 @@ from attnlab.tasks.language.models.model import TransformerLanguageModel
 from attnlab.tasks.language.task import LanguageTask
 from attnlab.tasks.language.text.reading import encode_stream, fit_stream
 from attnlab.tasks.language.text.vocabulary import TextVocabulary
-from attnlab.text.raw_text import RawText
+from attnlab.text.reading import RawText
 
 
 class GivenText(Text):

@@ -18,7 +18,7 @@ from attnlab.tasks.language.corpora import (
     WikiText2,
     WikiText103,
 )
-from attnlab.text.raw_text import RawText
+from attnlab.text.reading import RawText
 
 TEXT = "".join(f"Zeile {number} über Bären.\n" for number in range(50))
 

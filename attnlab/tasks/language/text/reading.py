@@ -16,8 +16,7 @@ from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
 from attnlab.tasks.declaration import Progress
 from attnlab.tasks.language.corpora import Text
 from attnlab.text.cleaning import normalized
-from attnlab.text.raw_text import sample_blocks
-from attnlab.text.reading import decode_text
+from attnlab.text.reading import decode_text, sample_blocks
 from attnlab.text.tokenizers import END, START, Tokenizer
 
 _IN_MEMORY = 1 << 25  # bytes of text whose tokens are cheaper to make than to store
