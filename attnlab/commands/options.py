@@ -253,7 +253,7 @@ def find(run: str, runs: str | Path | None, what: str = "a run", *fits: _Fits) -
             return RunDirectory.open(entry.run.path)
     raise RequestError(
         f"RUN: latest: expected {what}, but there is none among the {len(listed)} runs in "
-        f"{str(folder)!r}. Train one, for example with attnlab task=fib. Another folder of runs: "
+        f"{str(folder)!r}. Train one first. Another folder of runs: "
         f"{OTHER_FOLDER}."
     )
 
@@ -287,7 +287,7 @@ def find_trained(
         return bool(is_of_kind) and has_weights(entry) and (is_completed(entry) or not needs_best)
 
     of = f" of {kind.name}" if kind else ""
-    what = f"a {'completed ' * needs_best}run{of} with saved weights"
+    what = f"a {'completed ' * needs_best}run{of} with saved weights that this command can use"
     folder = find(run, runs, what, fits)
     task = folder.read_task()
     if kind and (run_kind := kind_of(task)).name != kind.name:

@@ -147,10 +147,11 @@ def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
     few = [*islice(chain.from_iterable(chunks), predictor.most_drawn + 1)]
     if 0 < len(few) <= predictor.most_drawn:
         return [few]
-    raise RequestError(
-        f"{_flag(predictor.figure)}: expected 1 to {predictor.most_drawn} {predictor.noun}s, got "
-        f"{'more' if few else 'none'}."
-    )
+    number = f"1 to {predictor.most_drawn} {predictor.noun}s"
+    if predictor.most_drawn == 1:
+        number = f"one {predictor.noun}"
+    got = "more" if few else "none"
+    raise RequestError(f"{_flag(predictor.figure)}: expected {number}, got {got}.")
 
 
 def input_lines(noun: str, together: int) -> Iterator[list[str]]:

@@ -77,8 +77,8 @@ def test_without_a_usable_run_the_message_says_what_is_missing(tmp_path):
     with pytest.raises(RequestError) as refused:
         find_trained("latest", str(tmp_path), TRANSLATION, None)
     assert str(refused.value).startswith(
-        "RUN: latest: expected a completed run of translation with saved weights, but there is "
-        f"none among the 1 runs in {str(tmp_path)!r}."
+        "RUN: latest: expected a completed run of translation with saved weights that this "
+        f"command can use, but there is none among the 1 runs in {str(tmp_path)!r}."
     )
 
 

@@ -176,7 +176,7 @@ def test_contradictory_settings_are_refused(lab, words, message):
     [
         ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got none."),
         (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
-        (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got 2."),
+        (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got more."),
     ],
 )
 def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, message):

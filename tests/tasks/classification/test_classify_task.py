@@ -138,7 +138,7 @@ def test_contradictory_settings_are_refused(lab, words, message):
     [
         ((" ",), "TEXT 1: expected words, got an empty text."),
         (("--file", "nowhere.txt"), "--file: nowhere.txt can't be read"),
-        (("a", "b", "--attention", "x.png"), "--attention: expected one text, got 2."),
+        (("a", "b", "--attention", "x.png"), "--attention: expected one text, got more."),
     ],
 )
 def test_wrong_texts_are_refused_in_one_sentence(trained, words, message):
