@@ -122,8 +122,8 @@ def test_a_figure_shows_the_results(count, tmp_path):
     ("words", "given", "message"),
     [
         (["a", "--picture", "a.gif"], b"", "--picture: expected a file that ends with .png"),
-        (["--picture", "a.png"], b"", "--picture: expected 1 to 1 words, got none."),
-        (["--picture", "a.png"], b"a\nb\nc\n", "--picture: expected 1 to 1 words, got more."),
+        (["--picture", "a.png"], b"", "--picture: expected one word, got none."),
+        (["--picture", "a.png"], b"a\nb\nc\n", "--picture: expected one word, got more."),
         (["--picture", "a.png"], b"t\xff\n", "standard input: not UTF-8"),
         (["a", "--line-width", "2"], b"", "--line-width: needs --picture FILE.png."),
         (["a", "--csv", "-", "--json"], b"", "--csv, --json: give only one of them."),
