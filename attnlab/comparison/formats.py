@@ -144,7 +144,7 @@ def _column(key: str) -> str:
 def _numbers(
     comparison: Comparison, result: GroupResult, columns: dict[str, None]
 ) -> dict[str, Any]:
-    shared, mean, low, high, p = result.difference or (None,) * 5
+    shared, mean, low, high, p = result.difference or (0 if result.verdict else None, *[None] * 4)
     test = result.item_test
     return {
         "task": comparison.task,
@@ -152,7 +152,7 @@ def _numbers(
         "metric": comparison.metric.path,
         **columns,
         **dict(zip(map(_column, comparison.by), result.group.key, strict=True)),
-        **result.interval._asdict(),
+        **dict(zip(("n", "mean", "low", "high"), result.interval, strict=False)),
         "best": result.best,
         "worst": result.worst,
         "skill": result.skill,

@@ -23,7 +23,8 @@ from scipy import stats
 from attnlab.comparison.comparison import Comparison, Options, compare
 from attnlab.comparison.formats import print_notes, print_tables
 from attnlab.comparison.runs import Group
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, mean_interval, paired_differences
+from attnlab.comparison.sequential import ALPHA
+from attnlab.comparison.statistics import ENOUGH_SEEDS, paired_differences
 from attnlab.comparison.tables import heading
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -117,7 +118,7 @@ def plan(
             left_out.append(f"{task.name}: {task.notes[-1]}")
             continue
         level = goal.alpha / len(task.differences)
-        size = goal.size(mean_interval(reference.rows["VALUE"]).mean, options.geometric)
+        size = goal.size(float(reference.rows["VALUE"].mean()), options.geometric)
         for group in (result.group for result in task.differences):
             differences = paired_differences(*group.pairs(reference), options.geometric)
             n = len(differences)

@@ -122,7 +122,7 @@ def means_chart(
 ) -> Intervals:
     """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
     rows = [
-        IntervalRow(name, colours[name], *result.interval[1:], [*result.group.values.values()])
+        IntervalRow(name, colours[name], *result.interval[1:4], [*result.group.values.values()])
         for result in comparison.results[:most]
         for name in [result.group.name]
     ]

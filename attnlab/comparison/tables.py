@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from attnlab.comparison.comparison import Comparison, GroupResult
-from attnlab.comparison.sequential import first_bounded
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS
+from attnlab.comparison.sequential import ALPHA, first_bounded
+from attnlab.comparison.statistics import ENOUGH_SEEDS
 from attnlab.terminal import NOTHING, Write, distinct, in_one_format, number_format, p_text
 from attnlab.views.records import Table
 
@@ -53,13 +53,13 @@ def results_table(comparison: Comparison) -> Table:
 
 
 def _ends(result: GroupResult, write: Write) -> str:
-    _, _, low, high = result.interval
+    low, high = result.interval.low, result.interval.high
     return NOTHING if low is None or high is None else f"{write(low)} to {write(high)}"
 
 
 def value_format(comparison: Comparison) -> Write:
     """Return the number format of the groups' values, for tables and for sentences."""
-    ends = ((*result.interval[1:], result.best, result.worst) for result in comparison.results)
+    ends = ((*result.interval[1:4], result.best, result.worst) for result in comparison.results)
     return number_format(value for values in ends for value in values)
 
 

@@ -37,13 +37,13 @@ def result_sentence(comparison: Comparison) -> str:
     if low is not None and high is not None:
         interval = f", 95 % interval {write(low)} to {write(high)}"
     seeds = f"{best.interval.n} seed{'s' if best.interval.n > 1 else ''}"
-    value = f"{write(best.interval.mean or 0.0)}{units} ({seeds}{interval})"
+    value = f"{write(best.interval.mean)}{units} ({seeds}{interval})"
     if groups == 1:
         said = f"{best.group.name} has a {name} of {value}"
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
-        if best.difference is None:  # it is the reference
+        if not best.verdict:  # it is the reference
             verdicts = Counter(result.verdict for result in comparison.differences)
             others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
             said += f"; the others compared with it: {others}" if others else ""

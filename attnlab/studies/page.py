@@ -68,7 +68,7 @@ def published_tables(results: Results) -> list[Table]:
         number, ours, n = cell.published, "", ""
         if cell.result is not None:
             write, interval = formats[number.metric], cell.result.interval
-            mean, *ends = [write(value) for value in interval[1:] if value is not None]
+            mean, *ends = [write(value) for value in interval[1:4] if value is not None]
             ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(interval.n)
         why = f": {number.why}" if number.why and cell.result else ""
         by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
@@ -79,7 +79,7 @@ def published_tables(results: Results) -> list[Table]:
 
 def _format(cells: Sequence[Cell]) -> Write:
     """Return a metric's number format; it never makes an end equal to a published number."""
-    intervals = [cell.result.interval[1:] if cell.result else () for cell in cells]
+    intervals = [cell.result.interval[1:4] if cell.result else () for cell in cells]
     write = number_format(value for interval in intervals for value in interval)
     for cell, interval in zip(cells, intervals, strict=True):
         write = distinct(interval, cell.published.value, write)

@@ -151,5 +151,5 @@ def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
             "source": number.source,
             "verdict": cell.verdict,
             "why": number.why,
-            **{f"ours_{end}": getattr(interval, end, None) for end in Interval._fields},
+            **{f"ours_{end}": getattr(interval, end, None) for end in ("n", "mean", "low", "high")},
         }

@@ -73,7 +73,7 @@ def test_no_interval_exceeds_the_bounds_of_its_metric(
     """Neither an RMSE below 0 nor a BLEU above 100; the footnote says where it was cut."""
     write_group(tmp_path, "none", values, task=task)
     found = compared(tmp_path, sequential=sequential)
-    assert end in found.tasks[0].results[0].interval[2:]
+    assert end in found.tasks[0].results[0].interval[2:4]
     text = printed(found, monkeypatch, 200)
     assert "interval of their mean, cut at the bounds of the metric" in text
     assert json.loads(as_json(found))[0]["low" if end == 0 else "high"] == end

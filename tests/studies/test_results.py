@@ -11,7 +11,7 @@ from compared_runs import BETTER, NONE, SAME, write_run
 from scipy import stats
 
 from attnlab.comparison.shown import baseline_values
-from attnlab.comparison.statistics import Interval, mean_interval
+from attnlab.comparison.statistics import Interval, t_interval
 from attnlab.records.run_directory import list_runs
 from attnlab.studies.page import published_tables, study_page
 from attnlab.studies.results import results, table_csv, verdict
@@ -100,7 +100,7 @@ def test_cells_are_compared_with_runs_of_their_own_table(tmp_path):
 
 
 def test_a_result_different_from_a_published_number_is_written_differently(three_groups):
-    low = mean_interval(BETTER).low
+    low = t_interval(BETTER).low
     published = round(low, 3)
     numbers = [number("bahdanau", published)]
     study = Study("mine", "Is it so?", ["task=sunspots"], "attention", published=numbers)
