@@ -197,8 +197,7 @@ def _questions(
     """Divide runs by task, data, the keys `within`, and other settings of task and data.
 
     Errors on different data, or of different horizons, can't be compared. Such settings therefore
-    separate runs that agree in all requested keys. If every part would then be a single group, as
-    after a sweep over such a setting, the setting makes groups instead.
+    separate runs that agree in all requested keys.
 
     Yields:
         The task; names of the data, if the task has several, and of settings as `key=value`;
@@ -209,9 +208,6 @@ def _questions(
         keys = [*options.by, *options.within]
         splitting = differing_settings(runs, keys, in_groups=True)
         apart = [key for key in splitting if key.partition(".")[0] in _QUESTION]
-        by = [*options.by, *(key for key in splitting if key not in apart)]
-        if all(len(split(part, by)) == 1 for _, part in split(runs, [*options.within, *apart])):
-            apart = []
         within = [*options.within, *apart]
         for values, part in split(runs, within):
             pairs = zip(within, values, strict=True)

@@ -8,6 +8,7 @@ from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, wr
 from scipy import stats
 
 from attnlab.comparison.selection import Filters
+from attnlab.comparison.shown import baseline_values
 from attnlab.comparison.statistics import sequential_interval
 from attnlab.comparison.tables import heading
 from attnlab.errors import RequestError
@@ -121,15 +122,13 @@ def test_geometric_means_and_ratios(tmp_path):
         only(tmp_path, geometric=True)
 
 
-def test_the_best_baseline_is_that_by_the_metric_which_is_compared(tmp_path):
+def test_only_the_reported_metric_has_a_skill(tmp_path):
     baselines = {"persistence": {"rmse": 2.0, "mae": 1.5}, "mean": {"rmse": 3.0, "mae": 1.25}}
-    baselines["rule"] = {"rmse": 0.1, "mae": 0.1}
-    known = {"baselines": baselines, "oracles": ["rule"]}
-    write_group(tmp_path, "none", [1.0, 1.0], metrics=known)
-    found = only(tmp_path, metric="mae")
-    assert found.baseline == "mean"
-    assert found.results[0].skill == pytest.approx(1 - 1 / 1.25)
-    assert only(tmp_path).baseline == "persistence"
+    write_group(tmp_path, "none", [1.0, 1.0], metrics={"baselines": baselines})
+    assert (only(tmp_path).baseline, only(tmp_path).results[0].skill) == ("persistence", 0.5)
+    other = only(tmp_path, metric="mae")
+    assert (other.baseline, other.results[0].skill) == (None, None)
+    assert baseline_values(other) == {"mean": 1.25, "persistence": 1.5}  # the best one first
 
 
 def test_a_metric_may_be_a_path(runs):
