@@ -110,7 +110,7 @@ def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
     from attnlab.studies.results import results, table_csv
     from attnlab.views.png.figure import save
 
-    outcome = results(study, entries, failed is not None)
+    outcome = results(study, entries)
     page = study_page(
         outcome,
         entries,

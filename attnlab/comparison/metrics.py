@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
+from attnlab.records.files import flatten
 from attnlab.tasks.declaration import UNBOUNDED, Kind, Metric
 
 # Entries that every run's metrics.json has, and which way is better.
@@ -92,22 +93,18 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     """
     if any(Quantity(path, 0, False).value(metrics) is not None for metrics in all_metrics):
         return
-    names = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
+    keys = [
+        key
+        for metrics in all_metrics
+        for key in flatten(metrics, _NO_RESULTS)
+        if _number(lookup(metrics, key)) is not None
+    ]
+    keys.sort(key=lambda key: not key.startswith(f"{_TEST}."))
+    names = [*dict.fromkeys(key.removeprefix(f"{_TEST}.") for key in keys)]
     some = ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
     raise RequestError(
         f"--metric: expected one of {some}, got {path!r}.{did_you_mean(path, names)}"
     )
-
-
-def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Yield the paths of all numbers; test results come first."""
-    for key, value in sorted(node.items(), key=lambda item: item[0] != _TEST):
-        if key in _NO_RESULTS:
-            continue
-        if isinstance(value, Mapping):
-            yield from _paths(value, prefix if key == _TEST else f"{prefix}{key}.")
-        elif _number(value) is not None:
-            yield f"{prefix}{key}"
 
 
 def part_of(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -104,21 +104,11 @@ def _all_seeds(result: GroupResult, comparison: Comparison) -> int:
 
 
 def footnotes(comparison: Comparison) -> list[str]:
-    """Explain the columns and the tests, and how to read the results."""
-    low, high = comparison.metric.bounds
-    results, differences = comparison.results, comparison.differences
-    is_cut = any(r.interval.low == low or r.interval.high == high for r in results)
-    columns = (
-        f"n: number of seeds; interval: 95 % {'sequential' if comparison.sequential else 't'} "
-        f"interval of their mean{', cut at the bounds of the metric' if is_cut else ''}; s/epoch: "
-        "seconds of the median epoch"
-    )
-    if any(result.skill is not None for result in results):
+    """Explain the tests and how to read the results; `attnlab explain` has all columns."""
+    differences, lines = comparison.differences, []
+    if any(result.skill is not None for result in comparison.results):
         baseline = comparison.baseline or "the best baseline"
-        columns += f"; skill: share of the error of {baseline} that the model removes"
-    lines = [columns]
-    if any(r.difference and r.difference.n < _all_seeds(r, comparison) for r in differences):
-        lines.append("n of a difference: seeds that both groups have, of all their seeds")
+        lines.append(f"skill: share of the error of {baseline} that the model removes")
     if differences and comparison.sequential:
         lines.append(
             "sequential: intervals, p and verdicts stay valid however often you look, if "

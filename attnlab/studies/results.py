@@ -65,11 +65,10 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     return "better" if (ours.mean - published) * direction > 0 else "worse"
 
 
-def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
+def results(study: Study, entries: Sequence[ListedRun]) -> Results:
     """Compare a study's runs with each other and with published numbers.
 
-    The reference may be missing if only a part of the study was run: if `is_part`, or in the
-    study's quick form.
+    Without a run of the reference, another group is the reference.
 
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference is unknown.
@@ -83,8 +82,6 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     try:
         main = compare(entries, options)
     except NoReference:
-        if not (is_part or study.is_part):
-            raise
         name = in_prose(str(options.reference))
         remarks.append(f"No run of the reference, {name}, is completed.")
         options = replace(options, reference=None)
@@ -126,7 +123,8 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
 
 def table_csv(study_results: Results) -> str:
     """Write a row per group, per baseline and per published number, with all digits."""
-    return pd.DataFrame([*_rows(study_results)], dtype=object).to_csv(index=False)
+    table = pd.DataFrame([*_rows(study_results)], dtype=object)
+    return table.drop(columns="values").to_csv(index=False)
 
 
 def _rows(study_results: Results) -> Iterator[dict[str, Any]]:

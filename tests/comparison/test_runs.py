@@ -120,10 +120,6 @@ def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
             f"({NO})",
         ),
         (
-            {"status": {"together": 8}},
-            f"stacks have different sizes, so seconds can't be compared: 8 (bahdanau); 1 ({NO})",
-        ),
-        (
             {"environment": {"processor_model": "Slide rule"}},
             "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
             f"Abacus with 2 cores ({NO})",

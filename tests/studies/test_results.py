@@ -136,7 +136,7 @@ def test_published_numbers_without_a_counterpart_are_reported(three_groups):
     study = Study(
         *("mine", "Is it so?", ["task=sunspots"], "attention"), published=published, reference="dot"
     )
-    found = results(study, list_runs(three_groups), is_part=True)
+    found = results(study, list_runs(three_groups))
     told = found.main.left_out
     assert told[0] == "No run of the reference, dot, is completed."
     assert told[1].startswith("--metric: expected one of ") and "mase.of.nothing" in told[1]
