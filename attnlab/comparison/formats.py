@@ -113,13 +113,15 @@ def latex(comparisons: Comparisons) -> str:
 
 def comma_separated(comparisons: Comparisons) -> str:
     """Write a line for each group of each task, with all digits."""
-    table = pd.DataFrame(numbers(comparisons), dtype=object)
-    return table.drop(columns="values").to_csv(index=False)
+    return pd.DataFrame(numbers(comparisons), dtype=object).to_csv(index=False)
 
 
 def as_json(comparisons: Comparisons) -> str:
     """Write a list with the numbers of each group and the values of its seeds, with all digits."""
-    return json.dumps(numbers(comparisons), indent=2, ensure_ascii=False)
+    groups = [group for comparison in comparisons.tasks for group in comparison.groups]
+    rows = zip(numbers(comparisons), groups, strict=True)
+    rows_with_values = [{**row, "values": group.values} for row, group in rows]
+    return json.dumps(rows_with_values, indent=2, ensure_ascii=False)
 
 
 def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
@@ -159,7 +161,6 @@ def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
                 },
                 "verdict": result.verdict or None,
                 "warnings": "; ".join(comparison.warnings),
-                "values": result.group.values,
             }
             rows.append(row)
     return rows

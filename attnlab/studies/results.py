@@ -123,8 +123,7 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
 
 def table_csv(study_results: Results) -> str:
     """Write a row per group, per baseline and per published number, with all digits."""
-    table = pd.DataFrame([*_rows(study_results)], dtype=object)
-    return table.drop(columns="values").to_csv(index=False)
+    return pd.DataFrame([*_rows(study_results)], dtype=object).to_csv(index=False)
 
 
 def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
