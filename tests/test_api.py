@@ -148,7 +148,7 @@ def test_filters_are_those_of_the_command_line(three_groups):
     looked = attnlab.compare(runs_folder=three_groups, sequential=True)
     assert {*looked.differences["intervals"]} == {"sequential"}
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
-    with pytest.raises(attnlab.RequestError, match="Did you mean none"):
+    with pytest.raises(attnlab.RequestError, match="mechanisms: none, bahdanau"):
         attnlab.compare(runs_folder=three_groups, attention="nne")
     with pytest.raises(attnlab.RequestError, match="there is no state 'done'. States: completed, "):
         attnlab.runs(state="done")
