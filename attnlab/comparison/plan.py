@@ -165,12 +165,9 @@ def print_plans(plans: Sequence[GroupPlan], left_out: Sequence[str], goal: Goal)
     tasks = dict.fromkeys(row.comparison for row in plans)
     notes = [
         *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
-        "n: shared seeds; sd: standard deviation of their paired differences, with its chi-square "
-        "interval",
-        f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, "
-        f"alpha {goal.alpha:g} / number of groups that are compared with the reference (the first "
-        "step of Holm's correction); in brackets: with the ends of the sd's interval; at least "
-        f"{ENOUGH_SEEDS}, because compare gives no verdict below that",
+        "n: shared seeds; sd: standard deviation of their paired differences",
+        f"seeds: for power {goal.power:g} at alpha {goal.alpha:g} / number of groups compared "
+        f"with the reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
         "runs: missing runs of both groups, and their time",
     ]
     warnings = dict.fromkeys(text for task in tasks for text in task.warnings)

@@ -46,11 +46,6 @@ class RunRecord:
     settings: Mapping[str, str]
     metrics: Mapping[str, Any]  # metrics.json
 
-    @property
-    def seed(self) -> int:
-        """The run's seed."""
-        return int(self.settings["seed"])
-
     def setting(self, key: str) -> str | None:
         """Return the value of a config key; for a group such as `attention`, its option's name."""
         return setting(self.settings, key)
@@ -95,7 +90,7 @@ def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
         RUN=records,
         TASK=[str(record.status["task"]) for record in records],
         DATA=[str(name) for name in data],
-        SEED=[record.seed for record in records],
+        SEED=[int(record.settings["seed"]) for record in records],
     ), left_out
 
 

@@ -136,8 +136,7 @@ def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Int
         _, mean, low, high, _ = result.difference or (None,) * 5
         note = result.verdict or "reference"
         if result.p_corrected is not None:
-            p = p_text(result.p_corrected)
-            note += f", p < {p[1:]}" if p.startswith("<") else f", p = {p}"
+            note += f", p {p_text(result.p_corrected)}"
         name = result.group.name
         rows.append(IntervalRow(name, colours[name], mean, low, high, note=note))
     if all(row.mean is None for row in rows):

@@ -87,7 +87,7 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
         )
     if several or len(comparison.results) > 1:
         notes += footnotes(comparison)
-    runs = [run for group in comparison.groups for run in group.runs.values()]
+    runs = comparison.records
     caveats = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     notes += [*caveats][:_MOST_CAVEATS]
     warnings = [*comparison.warnings]
@@ -143,8 +143,9 @@ def _with_baselines(comparison: Comparison) -> Table:
 
 def _further_parts(comparison: Comparison) -> list[Record]:
     """Return a table of each group's mean metric on further parts of the data."""
-    runs = [run for group in comparison.groups for run in group.runs.values()]
-    names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
+    names = dict.fromkeys(
+        name for run in comparison.records for name in run.metrics.get("extra") or {}
+    )
     if not names or not comparison.metric.is_test:
         return []
     columns = []

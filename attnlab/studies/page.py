@@ -38,7 +38,10 @@ def study_page(
     )
     published = []
     if results.cells:
-        notes = map(Text, [*_notes(results), *study.differences])
+        notes = [*map(Text, study.differences)]
+        if study.is_part and results.missing:
+            left_out = f"{len(results.missing)} of {len(results.cells)}"
+            notes = [Text(f"{left_out} published numbers have no runs here."), *notes]
         published.append(
             Section("Compared with published numbers", [*published_tables(results), *notes])
         )
@@ -84,14 +87,6 @@ def _format(cells: Sequence[Cell]) -> Write:
     for cell, interval in zip(cells, intervals, strict=True):
         write = distinct(interval, cell.published.value, write)
     return write
-
-
-def _notes(results: Results) -> list[str]:
-    """Say how many published numbers have no runs."""
-    if not (results.study.is_part and results.missing):
-        return []
-    left_out = f"{len(results.missing)} of {len(results.cells)}"
-    return [f"{left_out} published numbers have no runs here."]
 
 
 def _commands(results: Results, runs: str | None) -> list[str]:
