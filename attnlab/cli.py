@@ -90,7 +90,7 @@ def _dispatch(arguments: list[str]) -> int:
         verb = next((word for word in words if word in known), None)
         if verb:
             return _verb(verb, ["--help"])
-        from attnlab.config.help import overview
+        from attnlab.config.settings import overview
 
         print(overview(known))
     elif first == "--version":

@@ -7,12 +7,11 @@ training process is killed.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import subprocess
+import threading
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +26,6 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 # MLflow gets an epoch after this many times as long as the last copy took, at most some seconds.
 _PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 5.0
 _LATER = "attnlab runs sync completes both"
-_started: list[subprocess.Popen[bytes]] = []  # else Python warns about those that still run
 log = logging.getLogger("attnlab")
 
 
@@ -49,9 +47,8 @@ def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
     except OSError as error:
         log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
         return None
-    _started.append(process)
-    # When this process ends, Python would warn that the other one still runs.
-    atexit.register(warnings.simplefilter, "ignore", ResourceWarning)
+    # It is waited for also after Ctrl-C; a daemon thread doesn't delay the end of this process.
+    threading.Thread(target=process.wait, daemon=True).start()
     return process
 
 

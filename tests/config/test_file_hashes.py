@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from attnlab.config.file_hashes import file_hash
+from attnlab.config.sections import file_hash
 
 SERIES = ("task=series", "attention=none", "task.column=v")
 

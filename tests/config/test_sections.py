@@ -56,12 +56,6 @@ def test_a_rule_accepts_and_refuses(rule, good, bad):
             check_rule("k", value, rule)
 
 
-@pytest.mark.parametrize("key", ["runs", "data"])
-def test_a_url_is_no_folder(key):
-    with pytest.raises(RequestError, match=f"^paths.{key}: expected a folder, got s3://b/runs"):
-        parse(document(paths={key: "s3://b/runs"}), {})
-
-
 def test_parse_fills_in_the_defaults_of_the_sections():
     config = parse(document(), {})
     assert config.trainer.patience is None
