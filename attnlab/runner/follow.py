@@ -29,7 +29,20 @@ _LATER = "attnlab runs sync completes both"
 log = logging.getLogger("attnlab")
 
 
-def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
+class Follower(threading.Thread):
+    """Reads what the process reports, until it ends; doesn't delay the end of this process."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.problems = ""
+
+    def run(self) -> None:
+        """Wait for the process."""
+        self.problems = self.process.communicate()[0].decode()
+
+
+def start_following(folder: Path) -> Follower | None:
     """Start the process for the folder of a run or a sweep; returns None if that fails.
 
     The caller holds the folder's lock, see `records.status.hold`: when it is released, the process
@@ -47,26 +60,26 @@ def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
     except OSError as error:
         log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
         return None
-    # It is waited for also after Ctrl-C; a daemon thread doesn't delay the end of this process.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process
+    follower = Follower(process)
+    follower.start()
+    return follower
 
 
-def wait_for(process: subprocess.Popen[bytes] | None, timeout: float) -> None:
+def wait_for(follower: Follower | None, timeout: float) -> None:
     """Wait until figures and MLflow's copy are complete; a problem is a warning.
 
     After `timeout` seconds the process continues alone.
     """
-    if process is None:
+    if follower is None:
         return
-    try:
-        problems = process.communicate(timeout=timeout)[0].decode()
-    except subprocess.TimeoutExpired:
+    follower.join(timeout)
+    problems = follower.problems
+    if follower.is_alive():
         problems = (
             f"figures and MLflow's copy are not complete after {timeout:g} s; another process "
             f"continues, and {_LATER} if it can't"
         )
-    if process.returncode and not problems:
+    elif follower.process.returncode and not problems:
         problems = f"figures and MLflow's copy are incomplete, because their process died; {_LATER}"
     for problem in problems.splitlines():
         log.warning("%s", problem)
