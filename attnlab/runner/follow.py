@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.process import child_environment, python_command, variable
+from attnlab.process import variable
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
 from attnlab.tasks.declaration import load
@@ -50,11 +51,11 @@ def start_following(folder: Path) -> Follower | None:
     """
     try:
         process = subprocess.Popen(
-            python_command("attnlab", "runs", "sync", "--follow", str(folder)),
+            [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env=child_environment(),
+            env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the working folder
             start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
         )
     except OSError as error:
