@@ -59,7 +59,7 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
     """
     if ours.low is None or ours.high is None:
-        return "one seed" if ours.n == 1 else "too few seeds"
+        return "one seed"
     if ours.low <= published <= ours.high:
         return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
     return "better" if (ours.mean - published) * direction > 0 else "worse"
