@@ -102,7 +102,11 @@ def none_fits(entries: Sequence[ListedRun]) -> str:
         ("mechanisms", [str(entry.status["attention"]) for entry in entries]),
         ("sweeps", sweep_names(entries)),
     ]
-    names = [f"{title}: {', '.join(dict.fromkeys(values))}" for title, values in columns if values]
+    names = []
+    for title, values in columns:
+        some = [*dict.fromkeys(values)]
+        more = ", ..." if len(some) > _MOST_NAMED else ""
+        names += [f"{title}: {', '.join(some[:_MOST_NAMED])}{more}"] if some else []
     return f"None of the {len(entries)} runs satisfies all filters. They have {'; '.join(names)}."
 
 
