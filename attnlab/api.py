@@ -245,11 +245,11 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
     return _frame(map(row, _filters(**filters).apply(listed_runs(_path(runs_folder)))))
 
 
-def compare(by: Names = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
+def compare(by: str = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
     """Compare groups of runs with a reference, seed by seed.
 
     Args:
-        by: settings whose values make the groups.
+        by: settings whose values make the groups, separated by commas.
         runs_folder: the folder of all runs.
         **choices: the filters of `attnlab.runs`, and options of `attnlab compare`: `within`,
             `metric`, `reference`, `geometric`, `bootstrap`, `sequential`, and `everything` for all
@@ -259,9 +259,7 @@ def compare(by: Names = "attention", *, runs_folder: Folder = None, **choices: A
         >>> attnlab.compare(by="attention", task="sunspots").table
     """
     filters = {name: choices.pop(name) for name in _FILTERS if name in choices}
-    for name, value in (("by", by), ("within", choices.get("within", ()))):
-        choices[name] = ",".join(_names(value)) or None
-    return Comparison(compared(_filters(**filters), _path(runs_folder), **choices))
+    return Comparison(compared(_filters(**filters), _path(runs_folder), by, **choices))
 
 
 @contextmanager
@@ -295,11 +293,14 @@ def _text(value: Any, swept: bool = False) -> str:
 
 
 def _filters(
-    task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
+    task: Names = (),
+    attention: Names = (),
+    where: Mapping[str, Any] | None = None,
+    state: Names = (),
+    **others: Any,
 ) -> Filters:
-    if isinstance(where, Mapping):
-        where = _words(where, swept=True)
-    return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
+    settings = tuple(_words(where or {}, swept=True))
+    return Filters(_names(task), _names(attention), settings, _names(state), **others)
 
 
 def _names(names: Names) -> tuple[str, ...]:

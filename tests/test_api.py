@@ -139,7 +139,7 @@ def test_ctrl_c_stops_a_run_that_is_resumed_to_the_same_bits(folder):
 
 
 def test_filters_are_those_of_the_command_line(three_groups):
-    found = attnlab.compare(["attention"], runs_folder=three_groups, attention=["none", "bahdanau"])
+    found = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
     assert found.table["attention"].tolist() == ["bahdanau", "none"]
     assert found.table["verdict"].fillna("").tolist() == ["better", ""]
     assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` |" in found._repr_markdown_()
