@@ -3,6 +3,10 @@
 A run sets the random seed of Python, NumPy and Keras, clears Keras's session and makes TensorFlow
 deterministic, as in `attnlab` itself. Its figures, and its copy in MLflow, are made by another
 process.
+
+All functions raise `RequestError` if an argument is wrong or doesn't fit the data. Training raises
+`RunFailed` or `SweepFailed`, and on Ctrl-C `KeyboardInterrupt`; the same call then continues.
+The folder of all runs, `runs_folder`, is by default `$ATTNLAB_RUNS`, else `./runs`.
 """
 
 from __future__ import annotations
@@ -122,13 +126,7 @@ class Result:
         return values.tolist() if values.dtype == object else values
 
     def resume(self, *, epochs: int | None = None) -> Result:
-        """Continue an interrupted run, or train a finished run up to `epochs` in total.
-
-        Raises:
-            RequestError: the run can't continue.
-            RunFailed: the run failed.
-            KeyboardInterrupt: interrupted; the same call continues the run.
-        """
+        """Continue an interrupted run, or train a finished run up to `epochs` in total."""
         from attnlab.runner.resume import resume
 
         changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
@@ -139,8 +137,7 @@ class Result:
 class Comparison:
     """Groups of runs compared with a reference group, as `attnlab compare` prints them.
 
-    `groups` has a row per group, `differences` a row per group except the reference, `warnings` has
-    reasons for doubt, and `figure` is a plot.
+    `table` has a row per group; the reference has no difference. `warnings` are reasons for doubt.
     """
 
     def __init__(self, comparisons: Comparisons) -> None:
@@ -149,11 +146,7 @@ class Comparison:
         self._comparisons, self._formats = comparisons, formats
         self.warnings = [text for task in comparisons.tasks for text in task.warnings]
         self.warnings += comparisons.left_out
-        table = _frame(formats.numbers(comparisons))
-        at = [*table.columns].index
-        self.groups = table.iloc[:, : at("reference")]
-        keys, results = [*range(at("n"))], [*range(at("reference"), table.shape[1])]
-        self.differences = table[table["verdict"].notna()].iloc[:, keys + results]
+        self.table = _frame(formats.numbers(comparisons))
 
     def __repr__(self) -> str:
         text = io.StringIO()
@@ -181,11 +174,6 @@ def run(*words: str, **settings: Any) -> Result:
         *words: as on the command line, `"task=fib"`, `"trainer.epochs=3"`, `"--config-dir=mine"`.
         **settings: the same as keyword arguments: `seed=1`, `trainer={"epochs": 3}`.
 
-    Raises:
-        RequestError: a setting is wrong, or doesn't fit the data.
-        RunFailed: the run failed.
-        KeyboardInterrupt: interrupted; `attnlab.load().resume()` continues the run.
-
     Examples:
         >>> result = attnlab.run(task="sunspots", attention="bahdanau", trainer={"epochs": 30})
         >>> result.metrics["test"]["rmse"], result.predict(steps=12)
@@ -193,7 +181,7 @@ def run(*words: str, **settings: Any) -> Result:
     from attnlab.config.composing import compose, from_hydra
     from attnlab.runner.find_or_run import run as find_or_run
 
-    typed = _words(words, settings)
+    typed = [*words, *_words(settings)]
     overrides = without_config_dirs(typed)
     for word in overrides:
         if word.startswith("-") or key_of(word).partition(".")[0] in ("sweep", "search"):
@@ -214,17 +202,12 @@ def sweep(*words: str, **settings: Any) -> pd.DataFrame:
     Returns:
         A row for each run of the sweep, as `attnlab.runs` returns them.
 
-    Raises:
-        RequestError: a setting is wrong, or doesn't fit the data.
-        SweepFailed: runs failed.
-        KeyboardInterrupt: interrupted; the same call continues the sweep.
-
     Examples:
         >>> attnlab.sweep(task="sunspots", attention=["none", "bahdanau"], seed=range(5))
     """
     from attnlab.sweeps.run import sweep as run_sweep
 
-    typed = _words(words, settings, swept=True)
+    typed = [*words, *_words(settings, swept=True)]
     with _working(["-m", *typed]):
         folder = run_sweep(without_config_dirs(typed))
     return runs(sweep=folder.name, runs_folder=folder.parents[1])
@@ -236,10 +219,7 @@ def load(run: str | Path = "latest", *, runs_folder: Folder = None) -> Result:
     Args:
         run: its folder, its MLflow id or the first characters of that, or `latest`: the newest run
             with saved weights.
-        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
-
-    Raises:
-        RequestError: there is no such run.
+        runs_folder: the folder of all runs.
 
     Examples:
         >>> attnlab.load("latest").predict(steps=12)
@@ -252,15 +232,12 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
     """List the runs of a folder, the oldest first.
 
     Args:
-        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        runs_folder: the folder of all runs.
         **filters: `task`, `attention` and `state`, each a name or several; `where`, settings such
             as `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
 
     Returns:
         A row for each run: state, task, attention, seed, epoch, results, folder.
-
-    Raises:
-        RequestError: a filter is invalid.
 
     Examples:
         >>> attnlab.runs(task="sunspots", state="completed", since="1d")
@@ -268,26 +245,21 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
     return _frame(map(row, _filters(**filters).apply(listed_runs(_path(runs_folder)))))
 
 
-def compare(by: Names = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
+def compare(by: str = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
     """Compare groups of runs with a reference, seed by seed.
 
     Args:
-        by: settings whose values make the groups.
-        runs_folder: the folder of all runs; None: `$ATTNLAB_RUNS`, else `./runs`.
+        by: settings whose values make the groups, separated by commas.
+        runs_folder: the folder of all runs.
         **choices: the filters of `attnlab.runs`, and options of `attnlab compare`: `within`,
             `metric`, `reference`, `geometric`, `bootstrap`, `sequential`, and `everything` for all
             runs. Without filters, the runs of the newest sweep, or of the newest run's task.
 
-    Raises:
-        RequestError: no runs match, or an argument is invalid.
-
     Examples:
-        >>> attnlab.compare(by="attention", task="sunspots").differences
+        >>> attnlab.compare(by="attention", task="sunspots").table
     """
     filters = {name: choices.pop(name) for name in _FILTERS if name in choices}
-    for name, value in (("by", by), ("within", choices.get("within", ()))):
-        choices[name] = ",".join(_names(value)) or None
-    return Comparison(compared(_filters(**filters), _path(runs_folder), **choices))
+    return Comparison(compared(_filters(**filters), _path(runs_folder), by, **choices))
 
 
 @contextmanager
@@ -298,17 +270,15 @@ def _working(words: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _words(words: Iterable[str], settings: Mapping[str, Any], swept: bool = False) -> list[str]:
-    """Return words of the command line; if `swept`, lists are alternatives."""
-    return [*words, *(f"{key}={_text(value, swept)}" for key, value in _leaves(settings))]
-
-
-def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _words(settings: Mapping[str, Any], swept: bool = False, prefix: str = "") -> list[str]:
+    """Return settings as words of the command line; if `swept`, lists are alternatives."""
+    words = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{key}.")
+            words += _words(value, swept, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", value
+            words.append(f"{prefix}{key}={_text(value, swept)}")
+    return words
 
 
 def _text(value: Any, swept: bool = False) -> str:
@@ -323,11 +293,14 @@ def _text(value: Any, swept: bool = False) -> str:
 
 
 def _filters(
-    task: Names = (), attention: Names = (), where: Any = (), state: Names = (), **others: Any
+    task: Names = (),
+    attention: Names = (),
+    where: Mapping[str, Any] | None = None,
+    state: Names = (),
+    **others: Any,
 ) -> Filters:
-    if isinstance(where, Mapping):
-        where = [f"{key}={_text(value, swept=True)}" for key, value in _leaves(where)]
-    return Filters(_names(task), _names(attention), _names(where), _names(state), **others)
+    settings = tuple(_words(where or {}, swept=True))
+    return Filters(_names(task), _names(attention), settings, _names(state), **others)
 
 
 def _names(names: Names) -> tuple[str, ...]:

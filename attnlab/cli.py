@@ -87,10 +87,7 @@ def _dispatch(arguments: list[str]) -> int:
     if first not in known or first == "resume":  # for the other commands, -q and -v are unknown
         words = [word for word in words if word not in VERBOSITY]
     if first in ("help", "--help", "-h") or ({"--help", "-h"} & {*words} and first not in known):
-        verb = next((word for word in words if word in known), None)
-        if verb:
-            return _verb(verb, ["--help"])
-        from attnlab.config.help import overview
+        from attnlab.config.settings import overview
 
         print(overview(known))
     elif first == "--version":

@@ -28,16 +28,6 @@ def set_up() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def python_command(module: str, *arguments: str) -> list[str]:
-    """Return a command that runs a module."""
-    return [sys.executable, "-m", module, *arguments]
-
-
-def child_environment() -> dict[str, str]:
-    """Return the environment for child processes."""
-    return {**os.environ, "PYTHONSAFEPATH": "1"}
-
-
 def processors() -> int:
     """Return how many processors this process may use."""
     has_affinity = hasattr(os, "sched_getaffinity")

@@ -112,7 +112,7 @@ def test_a_sweep_repeats_no_run_and_its_runs_are_found(folder):
     assert sorted(swept["seed"]) == [1, 1, 2, 2] and set(swept["state"]) == {"completed"}
     assert str(first.folder) in set(swept["path"])
     found = attnlab.compare(by="attention", where={"seed": [1, 2]})
-    assert found.figure.png[1:4] == b"PNG" and len(found.groups) == 2
+    assert found.figure.png[1:4] == b"PNG" and len(found.table) == 2
     assert attnlab.load().folder == Path(attnlab.runs()["path"].iloc[-1])
 
 
@@ -139,16 +139,14 @@ def test_ctrl_c_stops_a_run_that_is_resumed_to_the_same_bits(folder):
 
 
 def test_filters_are_those_of_the_command_line(three_groups):
-    found = attnlab.compare(["attention"], runs_folder=three_groups, attention=["none", "bahdanau"])
-    assert list(found.groups["attention"]) == ["bahdanau", "none"]
-    (difference,) = found.differences.to_dict("records")
-    assert (difference["attention"], difference["verdict"]) == ("bahdanau", "better")
-    assert "verdict" not in found.groups and "mean" not in found.differences
+    found = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
+    assert found.table["attention"].tolist() == ["bahdanau", "none"]
+    assert found.table["verdict"].fillna("").tolist() == ["better", ""]
     assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` |" in found._repr_markdown_()
     looked = attnlab.compare(runs_folder=three_groups, sequential=True)
-    assert {*looked.differences["intervals"]} == {"sequential"}
+    assert {*looked.table["intervals"].dropna()} == {"sequential"}
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
-    with pytest.raises(attnlab.RequestError, match="Did you mean none"):
+    with pytest.raises(attnlab.RequestError, match="mechanisms: none, bahdanau"):
         attnlab.compare(runs_folder=three_groups, attention="nne")
     with pytest.raises(attnlab.RequestError, match="there is no state 'done'. States: completed, "):
         attnlab.runs(state="done")

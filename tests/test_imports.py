@@ -42,7 +42,7 @@ ONLY_IN = {
     "click": {"cli", "commands"},
     "rich": {"commands", "comparison", "runner", "sweeps", "terminal"},
     "hydra": {"cli", "config", "sweeps"},
-    "omegaconf": {"cli", "config", "sweeps"},
+    "omegaconf": {"cli", "config", "studies", "sweeps"},
     "optuna": {"sweeps"},
     "ray": {"sweeps"},
     "mlflow": {"records/mlflow.py"},

@@ -59,25 +59,23 @@ def test_an_unknown_option_is_refused_in_one_sentence(stranger, group, capsys):
     assert "--config-dir" in said and said.count("\n") == 1
 
 
-@pytest.mark.parametrize("key", ["hydra", "defaults"])
-def test_hydra_sections_of_a_saved_configuration_are_refused(stranger, key, capsys):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hydra: {callbacks: {x: {_target_: os.system, command: touch owned}}}\ntask: {name: fib}",
+        "defaults: [config]\ntask: {name: fib}",
+        "trials: 5",
+    ],
+)
+def test_only_a_saved_configuration_is_composed(tmp_path, monkeypatch, text, capsys):
     """Hydra calls the classes of its own section, of callbacks for example."""
-    path = stranger / "config.yaml"
-    evil = {"callbacks": {"x": {"_target_": "os.system", "command": f"touch {stranger}/owned"}}}
-    document = {**yaml.safe_load(path.read_text()), key: evil if key == "hydra" else ["config"]}
-    path.write_text(yaml.safe_dump(document))
-    assert main(["--config-path", str(stranger)]) == 2
-    assert "neither hydra nor defaults" in capsys.readouterr().err
-    assert not (stranger / "owned").exists()
-
-
-@pytest.mark.parametrize("text", ["trials: 5", "task: fib"])
-def test_files_that_are_not_saved_configurations_are_refused(tmp_path, text, capsys):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "config.yaml"
     path.write_text(text)
     assert main(["--config-path", str(path)]) == 2
     said = capsys.readouterr().err
     assert "--config-path: expected a run's config.yaml" in said and str(path) in said
+    assert not (tmp_path / "owned").exists()
 
 
 def test_a_class_cannot_be_set(capsys):

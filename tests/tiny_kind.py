@@ -25,7 +25,7 @@ FILES = {
     "counting/kind.py": """\
         from attnlab.tasks.declaration import Kind, KindModels, Metric, Predictions, Scoring
 
-        METRICS = (Metric("miss", "min", "miss", perfect=0), Metric("loss", "min", "loss"))
+        METRICS = (Metric("miss", "min", "miss"), Metric("loss", "min", "loss"))
         KIND = Kind(
             name="counting",
             models=KindModels(learner="counting.learner:CountLearner"),

@@ -209,7 +209,7 @@ def chosen_runs(filters: Filters, runs: str | None, everything: bool) -> Chosen:
         )
     chosen = Chosen(filters.apply(listed), []) if everything else choose_runs(listed, filters)
     if not chosen.runs:
-        raise RequestError(none_fits(filters, listed))
+        raise RequestError(none_fits(listed))
     return chosen
 
 

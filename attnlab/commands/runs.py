@@ -64,7 +64,7 @@ def command(
         if hidden := len(chosen) - len(rows):
             plain_console().print(f"{hidden} more runs are not shown; --limit shows more.")
     else:
-        _say_none(filters, listed, options.runs_folder(runs))
+        _say_none(listed, options.runs_folder(runs))
 
 
 @command.command("rm")
@@ -162,14 +162,14 @@ def _chosen(names: Sequence[str], filters: Filters, runs: str | None) -> list[Li
         entry = matches[0] if len(matches) == 1 else ListedRun.of(options.find(name, folder))
         chosen.setdefault(entry.run.path.resolve(), entry)
     if not chosen:
-        _say_none(filters, listed, folder)
+        _say_none(listed, folder)
     return [*chosen.values()]
 
 
-def _say_none(filters: Filters, listed: Sequence[ListedRun], folder: Path) -> None:
+def _say_none(listed: Sequence[ListedRun], folder: Path) -> None:
     """Print why no run is chosen."""
     start = f"No runs in {folder} yet. Start one: attnlab task=fib attention=bahdanau"
-    click.echo(none_fits(filters, listed) if listed else start)
+    click.echo(none_fits(listed) if listed else start)
 
 
 def _count(entries: Sequence[ListedRun]) -> str:

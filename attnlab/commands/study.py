@@ -61,7 +61,7 @@ def command(
     for word in overrides:
         if key_of(word) in ("seed", "paths.runs", "sweep.name"):
             raise RequestError(f"{word}: not with a study, which has --seeds and --runs instead.")
-    study = replace(study, seeds=seeds or study.seeds, added=overrides)
+    study = replace(study, seeds=seeds or study.seeds, added=[*overrides])
     failed = None
     place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
     for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
@@ -83,7 +83,7 @@ def _list() -> int:
     )
     for name in studies.names():
         study, quick = studies.read(name), studies.read(name, quick=True)
-        cost = " / ".join(f"{form.minutes or '-'}" for form in (study, quick))
+        cost = " / ".join(f"{form.minutes:g}" if form.minutes else "-" for form in (study, quick))
         source = f" ({study.source})" if study.source else ""
         table.add_row(name, cost, Text(f"{study.question}{source}"))
     plain_console().print(table)
@@ -110,7 +110,7 @@ def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
     from attnlab.studies.results import results, table_csv
     from attnlab.views.png.figure import save
 
-    outcome = results(study, entries, failed is not None)
+    outcome = results(study, entries)
     page = study_page(
         outcome,
         entries,

@@ -26,13 +26,13 @@ from attnlab.comparison.runs import (
     split,
 )
 from attnlab.comparison.selection import check_keys
-from attnlab.comparison.sequential import judge, sequential_interval
 from attnlab.comparison.statistics import (
-    Difference,
     Interval,
+    exp_interval,
     item_tests,
-    judge_once,
-    mean_interval,
+    judge,
+    sequential_interval,
+    t_interval,
     within,
 )
 from attnlab.config.options import in_prose
@@ -82,8 +82,9 @@ class GroupResult:
     skill: float | None
     parameters: tuple[int, int] | None  # smallest and largest number of parameters
     seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
-    # difference to the reference, or with `geometric` the ratio; None for the reference itself
-    difference: Difference | None = None
+    # difference to the reference, or with `geometric` the ratio; None for the reference itself, and
+    # without shared seeds
+    difference: Interval | None = None
     # the paired test's p value, corrected for the number of tests: Holm, or Bonferroni (sequential)
     p_corrected: float | None = None
     # the test over test items on the shared seeds; None if there is none
@@ -136,8 +137,8 @@ class Comparison:
 
     @property
     def differences(self) -> list[GroupResult]:
-        """The results that have a difference: all except the reference's."""
-        return [result for result in self.results if result.difference is not None]
+        """The results that are compared with the reference: all except its own."""
+        return [result for result in self.results if result.verdict]
 
     @property
     def item_test(self) -> ItemTest | None:
@@ -196,8 +197,7 @@ def _questions(
     """Divide runs by task, data, the keys `within`, and other settings of task and data.
 
     Errors on different data, or of different horizons, can't be compared. Such settings therefore
-    separate runs that agree in all requested keys. If every part would then be a single group, as
-    after a sweep over such a setting, the setting makes groups instead.
+    separate runs that agree in all requested keys.
 
     Yields:
         The task; names of the data, if the task has several, and of settings as `key=value`;
@@ -208,9 +208,6 @@ def _questions(
         keys = [*options.by, *options.within]
         splitting = differing_settings(runs, keys, in_groups=True)
         apart = [key for key in splitting if key.partition(".")[0] in _QUESTION]
-        by = [*options.by, *(key for key in splitting if key not in apart)]
-        if all(len(split(part, by)) == 1 for _, part in split(runs, [*options.within, *apart])):
-            apart = []
         within = [*options.within, *apart]
         for values, part in split(runs, within):
             pairs = zip(within, values, strict=True)
@@ -240,8 +237,7 @@ def _compare_task(
     if reference is not None:
         others = [group for group in groups if group is not reference]
         pairs = [group.pairs(reference) for group in others]
-        judge_all = judge if options.sequential else judge_once
-        verdicts = judge_all(pairs, metric.direction, options.geometric)
+        verdicts = judge(pairs, metric.direction, options.geometric, options.sequential)
         tests, missing_tests = item_tests(others, reference, metric, options.bootstrap)
         judged = {
             group.key: {**verdict._asdict(), "item_test": test}
@@ -311,15 +307,17 @@ def _result(
     group: Group, metric: Quantity, options: Options, judged: Mapping[str, Any]
 ) -> GroupResult:
     """Compute a group's results; `judged` has its difference to the reference."""
-    interval_of = sequential_interval if options.sequential else mean_interval
+    interval_of = sequential_interval if options.sequential else t_interval
     values = group.rows["VALUE"]
+    interval = interval_of(np.log(values) if options.geometric else values)
+    interval = exp_interval(interval) if options.geometric else interval
     ends = sorted(values.tolist(), reverse=metric.direction > 0)
     runs = group.runs.values()
     seconds = [run.history().get("seconds") for run in runs]
     sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
     return GroupResult(
         group=group,
-        interval=within(interval_of(values, geometric=options.geometric), metric.bounds),
+        interval=within(interval, metric.bounds),
         best=ends[0],
         worst=ends[-1],
         skill=_mean([metric.skill(run.metrics) for run in runs]),

@@ -13,7 +13,7 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from attnlab.comparison.comparison import Comparison, Comparisons, GroupResult
+from attnlab.comparison.comparison import Comparison, Comparisons
 from attnlab.comparison.tables import differences_table, footnotes, heading, results_table
 from attnlab.terminal import WIDTH, plain_console, plain_table
 from attnlab.views.records import Table
@@ -118,60 +118,57 @@ def comma_separated(comparisons: Comparisons) -> str:
 
 def as_json(comparisons: Comparisons) -> str:
     """Write a list with the numbers of each group and the values of its seeds, with all digits."""
-    results = [result for comparison in comparisons.tasks for result in comparison.results]
-    rows = [
-        {**row, "values": result.group.values}
-        for row, result in zip(numbers(comparisons), results, strict=True)
-    ]
-    return json.dumps(rows, indent=2, ensure_ascii=False)
+    groups = [group for comparison in comparisons.tasks for group in comparison.groups]
+    rows = zip(numbers(comparisons), groups, strict=True)
+    rows_with_values = [{**row, "values": group.values} for row, group in rows]
+    return json.dumps(rows_with_values, indent=2, ensure_ascii=False)
 
 
 def numbers(comparisons: Comparisons) -> list[dict[str, Any]]:
     """Make a row for each group of each task, with all digits; None for a missing number."""
     columns = {_column(key): None for comparison in comparisons.tasks for key in comparison.by}
-    return [
-        _numbers(comparison, result, columns)
-        for comparison in comparisons.tasks
-        for result in comparison.results
-    ]
+    rows = []
+    for comparison in comparisons.tasks:
+        for result in comparison.results:
+            pairs = 0 if result.verdict else None
+            n, mean, low, high, p = result.difference or (pairs, *[None] * 4)
+            test = result.item_test
+            row: dict[str, Any] = {
+                "task": comparison.task,
+                "data": comparison.data,
+                "metric": comparison.metric.path,
+                **columns,
+                **dict(zip(map(_column, comparison.by), result.group.key, strict=True)),
+                **dict(zip(("n", "mean", "low", "high"), result.interval, strict=False)),
+                "best": result.best,
+                "worst": result.worst,
+                "skill": result.skill,
+                "parameters": result.parameters[1] if result.parameters else None,
+                "seconds_per_epoch": result.seconds_per_epoch,
+                "reference": comparison.reference.label if comparison.reference else None,
+                "shared_seeds": n,
+                "intervals": "sequential" if comparison.sequential else "t",
+                "ratio" if comparison.geometric else "difference": mean,
+                "difference_low": low,
+                "difference_high": high,
+                "p": p,
+                "p_bonferroni" if comparison.sequential else "p_holm": result.p_corrected,
+                "item_test": test.name if test else None,
+                "items": test.items if test else None,
+                **{
+                    f"item_{name}": getattr(test, name, None)
+                    for name in ("statistic", "p", "p_holm")
+                },
+                "verdict": result.verdict or None,
+                "warnings": "; ".join(comparison.warnings),
+            }
+            rows.append(row)
+    return rows
 
 
 def _column(key: str) -> str:
     """Name the column of a config key, unlike those of the task and its data."""
     return f"{key}.name" if key in ("task", "data") else key
-
-
-def _numbers(
-    comparison: Comparison, result: GroupResult, columns: dict[str, None]
-) -> dict[str, Any]:
-    shared, mean, low, high, p = result.difference or (None,) * 5
-    test = result.item_test
-    return {
-        "task": comparison.task,
-        "data": comparison.data,
-        "metric": comparison.metric.path,
-        **columns,
-        **dict(zip(map(_column, comparison.by), result.group.key, strict=True)),
-        **result.interval._asdict(),
-        "best": result.best,
-        "worst": result.worst,
-        "skill": result.skill,
-        "parameters": result.parameters[1] if result.parameters else None,
-        "seconds_per_epoch": result.seconds_per_epoch,
-        "reference": comparison.reference.label if comparison.reference else None,
-        "shared_seeds": shared,
-        "intervals": "sequential" if comparison.sequential else "t",
-        "ratio" if comparison.geometric else "difference": mean,
-        "difference_low": low,
-        "difference_high": high,
-        "p": p,
-        "p_bonferroni" if comparison.sequential else "p_holm": result.p_corrected,
-        "item_test": test.name if test else None,
-        "items": test.items if test else None,
-        **{f"item_{name}": getattr(test, name, None) for name in ("statistic", "p", "p_holm")},
-        "verdict": result.verdict or None,
-        "warnings": "; ".join(comparison.warnings),
-    }
 
 
 # A choice of --format -> what writes it.

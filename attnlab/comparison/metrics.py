@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
+from attnlab.records.files import flatten
 from attnlab.tasks.declaration import UNBOUNDED, Kind, Metric
 
 # Entries that every run's metrics.json has, and which way is better.
@@ -69,35 +70,13 @@ class Quantity(NamedTuple):
     def skill(self, metrics: Mapping[str, Any]) -> float | None:
         """Return the share of the best baseline's error that the run removes.
 
-        None if there is no baseline, or if it makes no error.
+        None for other metrics than the reported one, and without a baseline that makes errors.
         """
-        part = part_of(metrics, self.path)
-        if self.is_reported or part.get("skill", 0.0) is None:  # null: an oracle is the baseline
-            return _number(part.get("skill"))
-        baseline = self._of_baselines(part).get(str(self.best_baseline(metrics)))
-        value = self.value(metrics)
-        perfect = self.metric.perfect if self.metric else None
-        if value is None or perfect is None or baseline is None or baseline == perfect:
-            return None
-        return 1 - abs(perfect - value) / abs(perfect - baseline)
+        return _number(part_of(metrics, self.path).get("skill")) if self.is_reported else None
 
     def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
-        """Name the best baseline on the metric's part of the data; None if there is none.
-
-        Oracles, baselines that know the rule behind the data, don't count.
-        """
-        part = part_of(metrics, self.path)
-        if self.is_reported or not self.direction:
-            return part.get("best_baseline")
-        values = self._of_baselines(part)
-        names = values.keys() - {*part.get("oracles", ())}
-        return max(sorted(names), key=lambda name: self.direction * values[name], default=None)
-
-    def _of_baselines(self, part: Mapping[str, Any]) -> dict[str, float]:
-        """Return the metric's value of each baseline that has it."""
-        baselines = (part.get("baselines") or {}).items()
-        values = {name: _number(scores.get(self.leaf)) for name, scores in baselines}
-        return {name: value for name, value in values.items() if value is not None}
+        """Name the best baseline on the metric's part of the data, by the reported metric."""
+        return part_of(metrics, self.path).get("best_baseline") if self.is_reported else None
 
 
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
@@ -114,22 +93,18 @@ def check_metric(path: str, all_metrics: list[Mapping[str, Any]]) -> None:
     """
     if any(Quantity(path, 0, False).value(metrics) is not None for metrics in all_metrics):
         return
-    names = list(dict.fromkeys(name for metrics in all_metrics for name in _paths(metrics)))
+    keys = [
+        key
+        for metrics in all_metrics
+        for key in flatten(metrics, _NO_RESULTS)
+        if _number(lookup(metrics, key)) is not None
+    ]
+    keys.sort(key=lambda key: not key.startswith(f"{_TEST}."))
+    names = [*dict.fromkeys(key.removeprefix(f"{_TEST}.") for key in keys)]
     some = ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
     raise RequestError(
         f"--metric: expected one of {some}, got {path!r}.{did_you_mean(path, names)}"
     )
-
-
-def _paths(node: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Yield the paths of all numbers; test results come first."""
-    for key, value in sorted(node.items(), key=lambda item: item[0] != _TEST):
-        if key in _NO_RESULTS:
-            continue
-        if isinstance(value, Mapping):
-            yield from _paths(value, prefix if key == _TEST else f"{prefix}{key}.")
-        elif _number(value) is not None:
-            yield f"{prefix}{key}"
 
 
 def part_of(metrics: Mapping[str, Any], path: str) -> Mapping[str, Any]:

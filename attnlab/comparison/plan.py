@@ -23,7 +23,8 @@ from scipy import stats
 from attnlab.comparison.comparison import Comparison, Options, compare
 from attnlab.comparison.formats import print_notes, print_tables
 from attnlab.comparison.runs import Group
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, mean_interval, paired_differences
+from attnlab.comparison.sequential import ALPHA
+from attnlab.comparison.statistics import ENOUGH_SEEDS, paired_differences
 from attnlab.comparison.tables import heading
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -117,7 +118,7 @@ def plan(
             left_out.append(f"{task.name}: {task.notes[-1]}")
             continue
         level = goal.alpha / len(task.differences)
-        size = goal.size(mean_interval(reference.rows["VALUE"]).mean, options.geometric)
+        size = goal.size(float(reference.rows["VALUE"].mean()), options.geometric)
         for group in (result.group for result in task.differences):
             differences = paired_differences(*group.pairs(reference), options.geometric)
             n = len(differences)
@@ -164,12 +165,9 @@ def print_plans(plans: Sequence[GroupPlan], left_out: Sequence[str], goal: Goal)
     tasks = dict.fromkeys(row.comparison for row in plans)
     notes = [
         *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
-        "n: shared seeds; sd: standard deviation of their paired differences, with its chi-square "
-        "interval",
-        f"seeds: to find the difference with power {goal.power:g}; paired t test, two-sided, "
-        f"alpha {goal.alpha:g} / number of groups that are compared with the reference (the first "
-        "step of Holm's correction); in brackets: with the ends of the sd's interval; at least "
-        f"{ENOUGH_SEEDS}, because compare gives no verdict below that",
+        "n: shared seeds; sd: standard deviation of their paired differences",
+        f"seeds: for power {goal.power:g} at alpha {goal.alpha:g} / number of groups compared "
+        f"with the reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
         "runs: missing runs of both groups, and their time",
     ]
     warnings = dict.fromkeys(text for task in tasks for text in task.warnings)

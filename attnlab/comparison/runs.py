@@ -46,11 +46,6 @@ class RunRecord:
     settings: Mapping[str, str]
     metrics: Mapping[str, Any]  # metrics.json
 
-    @property
-    def seed(self) -> int:
-        """The run's seed."""
-        return int(self.settings["seed"])
-
     def setting(self, key: str) -> str | None:
         """Return the value of a config key; for a group such as `attention`, its option's name."""
         return setting(self.settings, key)
@@ -87,15 +82,15 @@ def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
         raise NothingToCompare(f"--runs: no run is completed; there are {others}.")
     left_out = [f"not completed: {counts}"] if counts else []
     left_out += damaged[:_MOST_NAMED]
-    if len(damaged) > _MOST_NAMED:
-        left_out.append(f"... and {len(damaged) - _MOST_NAMED} other damaged runs")
+    if more := damaged[_MOST_NAMED:]:
+        left_out.append(f"... and {len(more)} other damaged runs")
     table = pd.DataFrame([record.settings for record in records]).fillna("null")
     data = [(record.status.get("data") or {}).get("name", "") for record in records]
     return table.assign(
         RUN=records,
         TASK=[str(record.status["task"]) for record in records],
         DATA=[str(name) for name in data],
-        SEED=[record.seed for record in records],
+        SEED=[int(record.settings["seed"]) for record in records],
     ), left_out
 
 
@@ -240,9 +235,6 @@ def _surroundings(run: RunRecord) -> dict[str, str]:
         **{f"the version of {name} differs": str(packages.get(name)) for name in _PACKAGES},
         "attnlab's code differs": str(code.get("commit"))[:8] + "+" * bool(code.get("dirty")),
         "machines differ, so seconds can't be compared": machine,
-        "stacks have different sizes, so seconds can't be compared": str(
-            run.status.get("together", 1)
-        ),
     }
 
 

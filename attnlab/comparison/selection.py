@@ -95,27 +95,19 @@ class Filters:
         return pairs
 
 
-def none_fits(filters: Filters, entries: Sequence[ListedRun]) -> str:
-    """Explain in a sentence which filter no run satisfies, and which values runs have."""
-    wanted: dict[str, tuple[str, Sequence[str], set[str]]] = {
-        "task": ("--task", filters.tasks, {str(entry.status["task"]) for entry in entries}),
-        "attention": (
-            "--attention",
-            filters.attentions,
-            {str(entry.status["attention"]) for entry in entries},
-        ),
-        "sweep": ("--sweep", [filters.sweep] if filters.sweep else [], {*sweep_names(entries)}),
-    }
-    for key, text in filters.conditions:
-        texts = {setting(_settings_or_none(entry.run), key) for entry in entries} - {None}
-        if not any(_means(text, value) for value in texts):
-            wanted[key] = ("--where", [text], {*map(str, texts)})
-    for key, (option, names, values) in wanted.items():
-        for name in (name for name in names if name not in values):
-            hint = did_you_mean(name, sorted(values))
-            hint = hint or f" They have {', '.join(sorted(values)[:_MOST_NAMED]) or 'none'}."
-            return f"{option}: none of the {len(entries)} runs has {key} {name}.{hint}"
-    return f"None of the {len(entries)} runs satisfies all filters."
+def none_fits(entries: Sequence[ListedRun]) -> str:
+    """Say in a sentence that no run satisfies the filters, and what there is to choose from."""
+    columns = [
+        ("tasks", [str(entry.status["task"]) for entry in entries]),
+        ("mechanisms", [str(entry.status["attention"]) for entry in entries]),
+        ("sweeps", sweep_names(entries)),
+    ]
+    names = []
+    for title, values in columns:
+        some = [*dict.fromkeys(values)]
+        more = ", ..." if len(some) > _MOST_NAMED else ""
+        names += [f"{title}: {', '.join(some[:_MOST_NAMED])}{more}"] if some else []
+    return f"None of the {len(entries)} runs satisfies all filters. They have {'; '.join(names)}."
 
 
 def read_settings(run: RunDirectory) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Intervals and verdicts that stay valid however often one looks: confidence sequences for a mean.
+"""Confidence sequences for a mean: intervals that stay valid however often one looks.
 
 A t interval is valid for one look, at a number of seeds fixed in advance. If you look after each of
 64 seeds and stop as soon as the interval excludes 0, you find a difference that doesn't exist in a
@@ -37,70 +37,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnlab.comparison.statistics import (
-    ALPHA,
-    Difference,
-    Interval,
-    Judged,
-    exp_interval,
-    in_words,
-    paired_differences,
-)
-
+ALPHA = 0.05  # of all intervals and verdicts
 EFFECT_VARIANCE = 1.0  # g
-
-
-def judge(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool = False
-) -> list[Judged]:
-    """Judge several comparisons; their intervals are valid together, at every look.
-
-    Args:
-        pairs: For each comparison, values (n,) and those of the reference, in the same order.
-        direction: 1 if higher is better, -1 if lower is better, 0 if neither.
-        geometric: Judge logarithms, so that differences are ratios.
-    """
-    judged = []
-    for values, reference in pairs:
-        differences = paired_differences(values, reference, geometric)
-        if not len(differences):
-            judged.append(Judged(Difference(0), None, "no shared seed"))
-            continue
-        interval, p = (
-            sequential_interval(differences, ALPHA / len(pairs)),
-            sequential_p(differences),
-        )
-        corrected = None if p is None else min(1.0, len(pairs) * p)
-        ends = exp_interval(interval) if geometric else interval
-        judged.append(Judged(Difference(*ends, p), corrected, verdict(interval, direction)))
-    return judged
-
-
-def sequential_interval(
-    values: ArrayLike, alpha: float = ALPHA, geometric: bool = False
-) -> Interval:
-    """Compute C_n of a mean; its ends are None as long as C_n contains all numbers.
-
-    If all values are equal, C_n then has width 0.
-
-    Args:
-        values: (n,), at least one, such as paired differences.
-        alpha: The probability that any C_n misses the true mean is at most this.
-        geometric: Compute mean and interval of the logarithms, and return their exponentials.
-    """
-    numbers = np.log(values) if geometric else np.asarray(values, float)
-    n, half = len(numbers), radius(len(numbers), alpha)
-    mean = float(numbers.mean() if np.ptp(numbers) else numbers[0])
-    interval = Interval(n, mean)
-    if math.isfinite(half):
-        half *= float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0
-        interval = Interval(n, mean, mean - half, mean + half)
-    return exp_interval(interval) if geometric else interval
 
 
 def radius(n: int, alpha: float = ALPHA) -> float:
@@ -125,27 +67,3 @@ def sequential_p(differences: ArrayLike) -> float | None:
     u = n * float(numbers.mean()) ** 2 / (float(numbers.var(ddof=1)) * (n - 1))
     log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2
     return math.exp(min(0.0, -log_e))
-
-
-def verdict(interval: Interval, direction: int = 1) -> str:
-    """Return the verdict of an interval of differences.
-
-    With probability 1 - alpha, all verdicts of a comparison, over all looks, are true.
-
-    Args:
-        interval: An interval by `sequential_interval`.
-        direction: 1 if higher is better, -1 if lower is better, 0 if neither.
-
-    Returns:
-        If it excludes 0, `better` or `worse`, or `higher` or `lower` without a better direction;
-        otherwise `undecided`. If all differences are equal, `identical` if they are 0, else
-        `no spread`.
-    """
-    _, mean, low, high = interval
-    if low is None or high is None:
-        return "undecided"
-    if low == high:
-        return "no spread" if mean else "identical"
-    if low <= 0 <= high:
-        return "undecided"
-    return in_words(low > 0, direction)

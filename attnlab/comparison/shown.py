@@ -122,7 +122,7 @@ def means_chart(
 ) -> Intervals:
     """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
     rows = [
-        IntervalRow(name, colours[name], *result.interval[1:], [*result.group.values.values()])
+        IntervalRow(name, colours[name], *result.interval[1:4], [*result.group.values.values()])
         for result in comparison.results[:most]
         for name in [result.group.name]
     ]
@@ -136,8 +136,7 @@ def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Int
         _, mean, low, high, _ = result.difference or (None,) * 5
         note = result.verdict or "reference"
         if result.p_corrected is not None:
-            p = p_text(result.p_corrected)
-            note += f", p < {p[1:]}" if p.startswith("<") else f", p = {p}"
+            note += f", p {p_text(result.p_corrected)}"
         name = result.group.name
         rows.append(IntervalRow(name, colours[name], mean, low, high, note=note))
     if all(row.mean is None for row in rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,72 +13,76 @@ from scipy import stats
 
 from attnlab.comparison.metrics import Quantity
 from attnlab.comparison.runs import Group
+from attnlab.comparison.sequential import ALPHA, first_bounded, radius, sequential_p
 from attnlab.errors import RequestError
 from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 
-ALPHA = 0.05
 ENOUGH_SEEDS = 5
 # A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval, whose ends are None for a single value."""
+    """A mean, its 95 % interval, and the test of the hypothesis that nothing differs."""
 
-    n: int  # number of values
+    n: int  # number of values, at least one
     mean: float
-    low: float | None = None
+    low: float | None = None  # None if there are too few values for an interval
     high: float | None = None
-
-
-class Difference(NamedTuple):
-    """The difference between a variant and a reference, over pairs."""
-
-    n: int  # number of pairs
-    # mean of variant - reference, or geometric mean of their ratio; None without pairs
-    mean: float | None = None
-    low: float | None = None  # ends of its 95 % interval; None below two pairs
-    high: float | None = None
-    # two-sided p value of the paired t test; None below two pairs, or if all differences are equal
+    # two-sided p value of mean 0, or ratio 1; None with too few values, or if all are equal
     p: float | None = None
 
 
 class Judged(NamedTuple):
     """The result of one of several comparisons."""
 
-    difference: Difference  # its p is uncorrected
+    # of variant - reference, or of their ratio, with an uncorrected p; None without pairs
+    difference: Interval | None
     p_corrected: float | None  # for the number of comparisons
     verdict: str  # `better`, `worse`, `no shared seed`, ...
 
 
-def mean_interval(values: ArrayLike, geometric: bool = False) -> Interval:
-    """Compute Student's t interval of a mean.
+def t_interval(values: ArrayLike) -> Interval:
+    """Compute Student's t interval of a mean, and the t test.
 
     Args:
         values: (n,), at least one.
-        geometric: Compute mean and interval of the logarithms, and return their exponentials.
     """
-    interval, _ = _t_test(np.asarray(np.log(values) if geometric else values, float))
-    return exp_interval(interval) if geometric else interval
-
-
-def _t_test(numbers: np.ndarray) -> tuple[Interval, float | None]:
-    """Return the interval of a mean, and the p value of the hypothesis that it is 0."""
+    numbers = np.asarray(values, float)
     n, mean = len(numbers), float(numbers.mean())
     if n == 1:
-        return Interval(n, mean), None
+        return Interval(n, mean)
     if np.ptp(numbers) <= _ROUNDING * np.abs(numbers).max():
-        return Interval(n, *[float(numbers[0])] * 3), None
+        return Interval(n, *[float(numbers[0])] * 3)
     test = stats.ttest_1samp(numbers, 0)
     low, high = test.confidence_interval(1 - ALPHA)
-    return Interval(n, mean, float(low), float(high)), float(test.pvalue)
+    return Interval(n, mean, float(low), float(high), float(test.pvalue))
+
+
+def sequential_interval(values: ArrayLike, alpha: float = ALPHA) -> Interval:
+    """Compute C_n of a mean and its p value; see `sequential`.
+
+    The ends are None as long as C_n contains all numbers. If all values are equal, C_n then has
+    width 0.
+
+    Args:
+        values: (n,), at least one, such as paired differences.
+        alpha: The probability that any C_n misses the true mean is at most this.
+    """
+    numbers = np.asarray(values, float)
+    n, half, has_spread = len(numbers), radius(len(numbers), alpha), np.ptp(numbers) > 0
+    mean, p = float(numbers.mean() if has_spread else numbers[0]), sequential_p(numbers)
+    if math.isinf(half):
+        return Interval(n, mean, p=p)
+    half *= float(numbers.std(ddof=1)) if has_spread else 0.0
+    return Interval(n, mean, mean - half, mean + half, p)
 
 
 def exp_interval(interval: Interval) -> Interval:
     """Turn an interval of logarithms into one of the values themselves."""
-    n, mean, *ends = interval
+    n, mean, *ends, p = interval
     low, high = (None if end is None else float(np.exp(end)) for end in ends)
-    return Interval(n, float(np.exp(mean)), low, high)
+    return Interval(n, float(np.exp(mean)), low, high, p)
 
 
 def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
@@ -86,33 +91,17 @@ def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
     A t interval of few, very different seeds can reach beyond a bound, such as below 0 for an RMSE.
     The true mean can't be there, so the cut interval covers it as often as the whole one.
     """
-    n, mean, low, high = interval
-    if low is None or high is None:
+    if interval.low is None or interval.high is None:
         return interval
-    return Interval(n, mean, max(low, bounds[0]), min(high, bounds[1]))
-
-
-def paired_difference(
-    values: ArrayLike, reference: ArrayLike, geometric: bool = False
-) -> Difference:
-    """Run the paired t test, and compute its interval.
-
-    Args:
-        values: (n,) values of a variant.
-        reference: (n,) values of the reference, in the same order of pairs.
-        geometric: Test the logarithms, so that the difference is a ratio.
-    """
-    differences = paired_differences(values, reference, geometric)
-    if not len(differences):
-        return Difference(0)
-    interval, p = _t_test(differences)
-    return Difference(*(exp_interval(interval) if geometric else interval), p)
+    return interval._replace(low=max(interval.low, bounds[0]), high=min(interval.high, bounds[1]))
 
 
 def paired_differences(
     values: ArrayLike, reference: ArrayLike, geometric: bool = False
 ) -> np.ndarray:
     """Return (n,) values - reference, or the differences of their logarithms.
+
+    Both have a value for each pair, in the same order.
 
     If all differences are equal up to rounding, they become exactly equal: a test would find a
     rounding error significant.
@@ -140,38 +129,53 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def judge_once(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]], direction: int, geometric: bool
+def judge(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    direction: int,
+    geometric: bool = False,
+    sequential: bool = False,
 ) -> list[Judged]:
-    """Judge comparisons by paired t tests, which assume a number of seeds fixed in advance.
+    """Judge several comparisons.
 
-    See `sequential.judge` for the arguments. Below five seeds there is no verdict, because a single
-    run can decide.
+    The paired t test with Holm's correction assumes a number of seeds fixed in advance. Below five
+    seeds it gives no verdict, because a single run can decide. With `sequential`, all intervals and
+    verdicts are valid together, at every look.
+
+    Args:
+        pairs: For each comparison, values (n,) and those of the reference, in the same order.
+        direction: 1 if higher is better, -1 if lower is better, 0 if neither.
+        geometric: Judge logarithms, so that differences are ratios.
+        sequential: Use confidence sequences at level alpha divided by the number of comparisons.
     """
-    differences = [paired_difference(*pair, geometric) for pair in pairs]
-    corrected = holm([difference.p for difference in differences])
-    nothing = 1.0 if geometric else 0.0
-    judged = []
-    for difference, p in zip(differences, corrected, strict=True):
-        if difference.mean is None:
-            verdict = "no shared seed"
-        elif difference.n < ENOUGH_SEEDS:
-            verdict = "too few seeds"
-        elif p is None:
-            verdict = "identical" if difference.mean == nothing else "no spread"
-        elif p >= ALPHA:
-            verdict = "no evidence"
+    alpha, intervals = ALPHA / len(pairs), list[Interval | None]()
+    for pair in pairs:
+        differences = paired_differences(*pair, geometric)
+        if not len(differences):
+            intervals.append(None)
+        elif sequential:
+            intervals.append(sequential_interval(differences, alpha))
         else:
-            verdict = in_words(difference.mean > nothing, direction)
-        judged.append(Judged(difference, p, verdict))
+            intervals.append(t_interval(differences))
+    p_values = [interval.p if interval else None for interval in intervals]
+    corrected = [p and min(1.0, len(pairs) * p) for p in p_values] if sequential else holm(p_values)
+    enough = first_bounded(alpha) if sequential else ENOUGH_SEEDS
+    judged = []
+    for interval, p in zip(intervals, corrected, strict=True):
+        if interval is None:
+            judged.append(Judged(None, None, "no shared seed"))
+            continue
+        if interval.n < enough:
+            verdict = "undecided" if sequential else "too few seeds"
+        elif p is None:
+            verdict = "no spread" if interval.mean else "identical"
+        elif p >= ALPHA:
+            verdict = "undecided" if sequential else "no evidence"
+        elif direction:
+            verdict = "better" if interval.mean * direction > 0 else "worse"
+        else:
+            verdict = "higher" if interval.mean > 0 else "lower"
+        judged.append(Judged(exp_interval(interval) if geometric else interval, p, verdict))
     return judged
-
-
-def in_words(is_higher: bool, direction: int) -> str:
-    """Return whether a difference is better or worse, or without a direction, higher or lower."""
-    if not direction:
-        return "higher" if is_higher else "lower"
-    return "better" if is_higher == (direction > 0) else "worse"
 
 
 def item_tests(

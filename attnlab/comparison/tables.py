@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from attnlab.comparison.comparison import Comparison, GroupResult
-from attnlab.comparison.sequential import first_bounded
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS
+from attnlab.comparison.sequential import ALPHA, first_bounded
+from attnlab.comparison.statistics import ENOUGH_SEEDS
 from attnlab.terminal import NOTHING, Write, distinct, in_one_format, number_format, p_text
 from attnlab.views.records import Table
 
@@ -53,13 +53,13 @@ def results_table(comparison: Comparison) -> Table:
 
 
 def _ends(result: GroupResult, write: Write) -> str:
-    _, _, low, high = result.interval
+    low, high = result.interval.low, result.interval.high
     return NOTHING if low is None or high is None else f"{write(low)} to {write(high)}"
 
 
 def value_format(comparison: Comparison) -> Write:
     """Return the number format of the groups' values, for tables and for sentences."""
-    ends = ((*result.interval[1:], result.best, result.worst) for result in comparison.results)
+    ends = ((*result.interval[1:4], result.best, result.worst) for result in comparison.results)
     return number_format(value for values in ends for value in values)
 
 
@@ -104,21 +104,11 @@ def _all_seeds(result: GroupResult, comparison: Comparison) -> int:
 
 
 def footnotes(comparison: Comparison) -> list[str]:
-    """Explain the columns and the tests, and how to read the results."""
-    low, high = comparison.metric.bounds
-    results, differences = comparison.results, comparison.differences
-    is_cut = any(r.interval.low == low or r.interval.high == high for r in results)
-    columns = (
-        f"n: number of seeds; interval: 95 % {'sequential' if comparison.sequential else 't'} "
-        f"interval of their mean{', cut at the bounds of the metric' if is_cut else ''}; s/epoch: "
-        "seconds of the median epoch"
-    )
-    if any(result.skill is not None for result in results):
+    """Explain the tests and how to read the results; `attnlab explain` has all columns."""
+    differences, lines = comparison.differences, []
+    if any(result.skill is not None for result in comparison.results):
         baseline = comparison.baseline or "the best baseline"
-        columns += f"; skill: share of the error of {baseline} that the model removes"
-    lines = [columns]
-    if any(r.difference and r.difference.n < _all_seeds(r, comparison) for r in differences):
-        lines.append("n of a difference: seeds that both groups have, of all their seeds")
+        lines.append(f"skill: share of the error of {baseline} that the model removes")
     if differences and comparison.sequential:
         lines.append(
             "sequential: intervals, p and verdicts stay valid however often you look, if "

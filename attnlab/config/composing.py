@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 import hydra
@@ -17,9 +17,9 @@ from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException, ValidationError
+from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.config.arguments import key_of, quoted, refuse_class
+from attnlab.config.arguments import quoted, refuse_class
 from attnlab.config.options import (
     NOT_SETTINGS,
     PLAIN,
@@ -35,12 +35,10 @@ from attnlab.config.rules import lookup, similar_key
 from attnlab.config.sections import (
     GROUPS,
     OPTION_GROUPS,
-    PathsConfig,
+    SECTIONS,
     RunConfig,
     SearchConfig,
     SweepConfig,
-    TrackingConfig,
-    TrainerConfig,
 )
 from attnlab.config.settings import settings
 from attnlab.errors import RequestError
@@ -51,27 +49,17 @@ _OTHER_GROUPS = ("experiment", "search", "sweep")
 _QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
 
 
-@dataclass
-class Schema:
-    """The top-level keys of a configuration; the groups' keys come from their YAML files."""
-
-    task: dict[str, Any] = field(default_factory=dict)
-    attention: dict[str, Any] = field(default_factory=dict)
-    model: dict[str, Any] = field(default_factory=dict)
-    optimizer: dict[str, Any] = field(default_factory=dict)
-    schedule: dict[str, Any] = field(default_factory=dict)
-    data: dict[str, Any] = field(default_factory=dict)
-    trainer: TrainerConfig = field(default_factory=TrainerConfig)
-    tracking: TrackingConfig = field(default_factory=TrackingConfig)
-    paths: PathsConfig = field(default_factory=PathsConfig)
-    sweep: SweepConfig = field(default_factory=SweepConfig)
-    search: SearchConfig = field(default_factory=SearchConfig)
-    seed: int = 0
-
-
 def register_schema() -> None:
-    """Register the typed sections and the functions that conf/config.yaml uses with Hydra."""
-    ConfigStore.instance().store(name="schema", node=Schema, provider="attnlab")
+    """Register the keys, the sections' defaults, and the functions of conf/config.yaml with Hydra.
+
+    The keys of groups come from their YAML files; `parse` checks all values by their rules.
+    """
+    sections = {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}
+    schema = {
+        **{group: {} for group in (*OPTION_GROUPS, "data")},
+        **{name: asdict(cls()) for name, cls in sections.items()},
+    }
+    ConfigStore.instance().store(name="schema", node=schema, provider="attnlab")
     OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
     # Unlike `oc.env`, an empty variable counts as unset.
     resolver = lambda name, default: variable(name) or default  # noqa: E731
@@ -115,7 +103,7 @@ def compose(
         with initialize_config_dir(folder, version_base="1.3"):
             return hydra.compose(name, words, return_hydra_config=with_hydra)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise RequestError(explain(error, overrides)) from error
+        raise RequestError(explain(error)) from error
 
 
 def from_hydra(cfg: DictConfig) -> RunConfig:
@@ -223,7 +211,7 @@ def plain(cfg: DictConfig, *, needs_all: bool = True) -> dict[str, Any]:
     return cast("dict[str, Any]", document)
 
 
-def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
+def explain(error: Exception) -> str:
     """Return an error of Hydra or OmegaConf as one sentence: the key, expected, given.
 
     Other errors keep Hydra's own words.
@@ -239,12 +227,6 @@ def explain(error: Exception, overrides: Iterable[str] = ()) -> str:
         return no_such_option(group, name, valid)
     if match := re.search(r"Could not override '([^'@]+)", text):
         return _unknown_key(match[1])
-    cause = error if isinstance(error, ValidationError) else error.__cause__
-    if isinstance(cause, ValidationError) and (match := re.search(r"full_key: (\S+)", str(cause))):
-        value = next((o.partition("=")[2] for o in overrides if key_of(o) == match[1]), None)
-        for setting in settings():
-            if setting.key == match[1]:
-                return f"{match[1]}: expected {setting.expected}, got {value}."
     if isinstance(error, OverrideParseException):
         return f"{error.override}: expected KEY=VALUE. {_QUOTES}"
     if "Ambiguous value for argument" in text:

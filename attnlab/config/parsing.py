@@ -14,10 +14,9 @@ from typing import Any
 
 import yaml
 
-from attnlab.config.file_hashes import absolute, recent_hash
 from attnlab.config.options import section_rules
 from attnlab.config.rules import check_rule, did_you_mean, lookup, read_rule
-from attnlab.config.sections import OPTION_GROUPS, SECTIONS, RunConfig
+from attnlab.config.sections import OPTION_GROUPS, SECTIONS, RunConfig, absolute, recent_hash
 from attnlab.errors import RequestError
 
 

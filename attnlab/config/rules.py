@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import gt, lt
+from operator import ge, le
 from typing import Any
 
 from attnlab.errors import RequestError
@@ -23,6 +23,15 @@ _TYPES: dict[str | None, tuple[type, str]] = {
 }
 
 
+# How a value may depend on a number or a switch elsewhere: in words, and whether both fit.
+_RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "divides": ("a divisor of", lambda value, whole: whole % value == 0),
+    "at_most": ("at most", le),
+    "at_least": ("at least", ge),
+    "excludes": ("null with", lambda value, other: not other),
+}
+
+
 @dataclass(frozen=True)
 class Rule:
     """The valid values of one setting."""
@@ -36,12 +45,11 @@ class Rule:
     choices: Sequence[Any] | None = None  # the only valid values
     words: Sequence[str] = ()  # valid in addition to values of the type
     optional: bool = False  # whether null is valid
-    # Dotted path of another setting, a whole number that the value must divide.
+    # Dotted paths of other settings: see `_RELATIONS`.
     divides: str | None = None
-    # Dotted path of another setting, a number that the value must not exceed.
     at_most: str | None = None
-    at_least: str | None = None  # dotted path of a number that the value must not fall below
-    excludes: str | None = None  # dotted path of a setting that must be null, false or 0
+    at_least: str | None = None
+    excludes: str | None = None
     # PATH=NAME,NAME: values that another setting must have, unless this one is null or false
     requires: str | None = None
     hashed: bool = False  # whether it is a path whose content decides the result
@@ -98,18 +106,11 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
         )
     if config is None:
         return
-    whole = lookup(config, rule.divides) if rule.divides else None
-    if isinstance(whole, int) and whole % value != 0:
-        divisors = ", ".join(str(n) for n in range(1, whole + 1) if whole % n == 0)
-        raise RequestError(
-            f"{key}: expected a divisor of {rule.divides}={whole} ({divisors}), got {value}."
-        )
-    for path, words, breaks in ((rule.at_most, "at most", gt), (rule.at_least, "at least", lt)):
-        bound = lookup(config, path) if path else None
-        if isinstance(bound, int) and breaks(value, bound):
-            raise RequestError(f"{key}: expected {words} {path}={bound}, got {value}.")
-    if rule.excludes and (other := lookup(config, rule.excludes)):
-        raise RequestError(f"{key}: expected null with {rule.excludes}={other}, got {value}.")
+    for relation, (words, holds) in _RELATIONS.items():
+        path = getattr(rule, relation)
+        other = lookup(config, path) if path else None
+        if isinstance(other, int | float) and not holds(value, other):
+            raise RequestError(f"{key}: expected {words} {path}={other}, got {value}.")
     if rule.requires and value is not False:
         path, _, names = rule.requires.partition("=")
         if (other := lookup(config, path)) is not None and str(other) not in names.split(","):

@@ -37,13 +37,13 @@ def result_sentence(comparison: Comparison) -> str:
     if low is not None and high is not None:
         interval = f", 95 % interval {write(low)} to {write(high)}"
     seeds = f"{best.interval.n} seed{'s' if best.interval.n > 1 else ''}"
-    value = f"{write(best.interval.mean or 0.0)}{units} ({seeds}{interval})"
+    value = f"{write(best.interval.mean)}{units} ({seeds}{interval})"
     if groups == 1:
         said = f"{best.group.name} has a {name} of {value}"
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
-        if best.difference is None:  # it is the reference
+        if not best.verdict:  # it is the reference
             verdicts = Counter(result.verdict for result in comparison.differences)
             others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
             said += f"; the others compared with it: {others}" if others else ""
@@ -87,7 +87,7 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
         )
     if several or len(comparison.results) > 1:
         notes += footnotes(comparison)
-    runs = [run for group in comparison.groups for run in group.runs.values()]
+    runs = comparison.records
     caveats = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     notes += [*caveats][:_MOST_CAVEATS]
     warnings = [*comparison.warnings]
@@ -143,8 +143,9 @@ def _with_baselines(comparison: Comparison) -> Table:
 
 def _further_parts(comparison: Comparison) -> list[Record]:
     """Return a table of each group's mean metric on further parts of the data."""
-    runs = [run for group in comparison.groups for run in group.runs.values()]
-    names = dict.fromkeys(name for run in runs for name in run.metrics.get("extra") or {})
+    names = dict.fromkeys(
+        name for run in comparison.records for name in run.metrics.get("extra") or {}
+    )
     if not names or not comparison.metric.is_test:
         return []
     columns = []

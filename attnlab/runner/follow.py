@@ -7,17 +7,17 @@ training process is killed.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import subprocess
+import sys
+import threading
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.process import child_environment, python_command, variable
+from attnlab.process import variable
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
 from attnlab.tasks.declaration import load
@@ -27,11 +27,23 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 # MLflow gets an epoch after this many times as long as the last copy took, at most some seconds.
 _PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 5.0
 _LATER = "attnlab runs sync completes both"
-_started: list[subprocess.Popen[bytes]] = []  # else Python warns about those that still run
 log = logging.getLogger("attnlab")
 
 
-def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
+class Follower(threading.Thread):
+    """Reads what the process reports, until it ends; doesn't delay the end of this process."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.problems = ""
+
+    def run(self) -> None:
+        """Wait for the process."""
+        self.problems = self.process.communicate()[0].decode()
+
+
+def start_following(folder: Path) -> Follower | None:
     """Start the process for the folder of a run or a sweep; returns None if that fails.
 
     The caller holds the folder's lock, see `records.status.hold`: when it is released, the process
@@ -39,37 +51,36 @@ def start_following(folder: Path) -> subprocess.Popen[bytes] | None:
     """
     try:
         process = subprocess.Popen(
-            python_command("attnlab", "runs", "sync", "--follow", str(folder)),
+            [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env=child_environment(),
+            env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the working folder
             start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
         )
     except OSError as error:
         log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
         return None
-    _started.append(process)
-    # When this process ends, Python would warn that the other one still runs.
-    atexit.register(warnings.simplefilter, "ignore", ResourceWarning)
-    return process
+    follower = Follower(process)
+    follower.start()
+    return follower
 
 
-def wait_for(process: subprocess.Popen[bytes] | None, timeout: float) -> None:
+def wait_for(follower: Follower | None, timeout: float) -> None:
     """Wait until figures and MLflow's copy are complete; a problem is a warning.
 
     After `timeout` seconds the process continues alone.
     """
-    if process is None:
+    if follower is None:
         return
-    try:
-        problems = process.communicate(timeout=timeout)[0].decode()
-    except subprocess.TimeoutExpired:
+    follower.join(timeout)
+    problems = follower.problems
+    if follower.is_alive():
         problems = (
             f"figures and MLflow's copy are not complete after {timeout:g} s; another process "
             f"continues, and {_LATER} if it can't"
         )
-    if process.returncode and not problems:
+    elif follower.process.returncode and not problems:
         problems = f"figures and MLflow's copy are incomplete, because their process died; {_LATER}"
     for problem in problems.splitlines():
         log.warning("%s", problem)

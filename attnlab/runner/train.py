@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from attnlab.runner.building import (
 )
 from attnlab.runner.command import check_for_interrupt
 from attnlab.runner.console import Screen, screen
-from attnlab.runner.follow import start_following, wait_for
+from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.loading import load_weights
 from attnlab.runner.recorder import Recorder
 from attnlab.tasks.base import Learner, Report, Task, TaskData, assign
@@ -382,7 +381,7 @@ def finish(
     config: RunConfig,
     folder: RunDirectory,
     metrics: Mapping[str, Any],
-    follower: Popen[bytes] | None,
+    follower: Follower | None,
     quiet: bool,
 ) -> None:
     """Print the result, and wait for the figures and MLflow's copy of a completed run.

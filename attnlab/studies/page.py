@@ -38,7 +38,10 @@ def study_page(
     )
     published = []
     if results.cells:
-        notes = map(Text, [*_notes(results), *study.differences])
+        notes = [*map(Text, study.differences)]
+        if study.is_part and results.missing:
+            left_out = f"{len(results.missing)} of {len(results.cells)}"
+            notes = [Text(f"{left_out} published numbers have no runs here."), *notes]
         published.append(
             Section("Compared with published numbers", [*published_tables(results), *notes])
         )
@@ -68,7 +71,7 @@ def published_tables(results: Results) -> list[Table]:
         number, ours, n = cell.published, "", ""
         if cell.result is not None:
             write, interval = formats[number.metric], cell.result.interval
-            mean, *ends = [write(value) for value in interval[1:] if value is not None]
+            mean, *ends = [write(value) for value in interval[1:4] if value is not None]
             ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(interval.n)
         why = f": {number.why}" if number.why and cell.result else ""
         by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
@@ -79,19 +82,11 @@ def published_tables(results: Results) -> list[Table]:
 
 def _format(cells: Sequence[Cell]) -> Write:
     """Return a metric's number format; it never makes an end equal to a published number."""
-    intervals = [cell.result.interval[1:] if cell.result else () for cell in cells]
+    intervals = [cell.result.interval[1:4] if cell.result else () for cell in cells]
     write = number_format(value for interval in intervals for value in interval)
     for cell, interval in zip(cells, intervals, strict=True):
         write = distinct(interval, cell.published.value, write)
     return write
-
-
-def _notes(results: Results) -> list[str]:
-    """Say how many published numbers have no runs."""
-    if not (results.study.is_part and results.missing):
-        return []
-    left_out = f"{len(results.missing)} of {len(results.cells)}"
-    return [f"{left_out} published numbers have no runs here."]
 
 
 def _commands(results: Results, runs: str | None) -> list[str]:

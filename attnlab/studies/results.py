@@ -59,17 +59,16 @@ def verdict(published: float, ours: Interval, direction: int) -> str:
     Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
     """
     if ours.low is None or ours.high is None:
-        return "one seed" if ours.n == 1 else "too few seeds"
+        return "one seed"
     if ours.low <= published <= ours.high:
         return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
     return "better" if (ours.mean - published) * direction > 0 else "worse"
 
 
-def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -> Results:
+def results(study: Study, entries: Sequence[ListedRun]) -> Results:
     """Compare a study's runs with each other and with published numbers.
 
-    The reference may be missing if only a part of the study was run: if `is_part`, or in the
-    study's quick form.
+    Without a run of the reference, another group is the reference.
 
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference is unknown.
@@ -83,8 +82,6 @@ def results(study: Study, entries: Sequence[ListedRun], is_part: bool = False) -
     try:
         main = compare(entries, options)
     except NoReference:
-        if not (is_part or study.is_part):
-            raise
         name = in_prose(str(options.reference))
         remarks.append(f"No run of the reference, {name}, is completed.")
         options = replace(options, reference=None)
@@ -151,5 +148,5 @@ def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
             "source": number.source,
             "verdict": cell.verdict,
             "why": number.why,
-            **{f"ours_{end}": getattr(interval, end, None) for end in Interval._fields},
+            **{f"ours_{end}": getattr(interval, end, None) for end in ("n", "mean", "low", "high")},
         }

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import option_content, options
 from attnlab.config.parsing import yaml_text
-from attnlab.config.rules import Rule, check_rule, did_you_mean
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.sweep_runs import STUDY
 from attnlab.tasks.kinds import kinds
@@ -23,32 +25,13 @@ from attnlab.tasks.kinds import kinds
 _GROUP = "study"
 # Settings that don't change results.
 _IDLE = ("paths.", "tracking.", "sweep.", "hydra.", "hydra/", "trainer.together")
-_TEXT, _LIST = Rule("str"), Rule("list")
-_RULES = {
-    **dict.fromkeys(("question", "by"), _TEXT),
-    **dict.fromkeys(
-        ("first", "source", "within", "metric", "reference"), Rule("str", optional=True)
-    ),
-    **dict.fromkeys(("runs", "words", "published", "differences"), _LIST),
-    "seeds": Rule("int", min=2),
-    "minutes": Rule("float", above=0, optional=True),
-    "geometric": Rule("bool"),
-    "quick": Rule("mapping"),
-}
-_QUICK = ("first", "runs", "seeds", "minutes", "words")  # what the short form may change
-_PUBLISHED = {
-    **dict.fromkeys(("metric", "system", "source", "each"), _TEXT),
-    **dict.fromkeys(("where", "values"), Rule("mapping")),
-    "value": Rule("float"),
-    "why": Rule("str", optional=True),
-}
 
 
 @dataclass(frozen=True)
 class Published:
     """A published number, and the group of runs that it is compared with."""
 
-    where: Mapping[str, str]  # config keys and the values that the group has
+    where: dict[str, str]  # config keys and the values that the group has
     metric: str  # a path into metrics.json
     value: float
     system: str  # which system reached it
@@ -71,7 +54,7 @@ class Study:
 
     name: str
     question: str  # that it answers
-    runs: Sequence[str]
+    runs: list[str]
     by: str  # keys that make the groups, separated by commas
     seeds: int = 5
     first: str | None = None  # a grid that is trained first; not a group in the comparison
@@ -81,11 +64,13 @@ class Study:
     metric: str | None = None  # None: the task's own
     reference: str | None = None  # the group that others are compared with
     geometric: bool = False  # whether means are geometric
-    published: Sequence[Published] = ()
-    differences: Sequence[str] = ()  # between our protocol and the published one
+    published: list[Published] = field(default_factory=list)
+    # between our protocol and the published one
+    differences: list[str] = field(default_factory=list)
     quick: bool = False  # whether it is the short form
-    words: Sequence[str] = ()  # settings of all runs
-    added: Sequence[str] = ()  # settings of all runs that the study doesn't have
+    words: list[str] = field(default_factory=list)  # settings of all runs
+    # settings of all runs that the study doesn't have
+    added: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> str:
@@ -143,7 +128,7 @@ def read(name: str, quick: bool = False) -> Study:
     """Read a study, or its short form.
 
     Raises:
-        RequestError: there is no such study, or its YAML breaks a rule.
+        RequestError: there is no such study, or its YAML is wrong.
     """
     content = option_content(_GROUP, name, whole=True)
     if content is None:
@@ -151,58 +136,44 @@ def read(name: str, quick: bool = False) -> Study:
             f"NAME: expected a study, got {name!r}.{did_you_mean(name, names())} Valid: "
             f"{', '.join(names())}."
         )
-    short = content.get("quick", {})
-    _check(name, content, _RULES, ["question", "runs", "by"])
-    _check(f"{name}: quick", short, {key: _RULES[key] for key in _QUICK}, [])
-    content = {key: value for key, value in content.items() if key != "quick"}
-    content["published"] = [n for e in content.get("published", []) for n in _published(name, e)]
+    published = [row for entry in content.get("published") or [] for row in _published(entry)]
+    changes = [{**content, "published": published, "name": name, "quick": quick}]
     if quick:
-        content |= {"minutes": None, "quick": True, **short}
-    if not content["runs"]:
-        raise RequestError(f"study {name}: runs: expected at least one grid, got none.")
-    for text in [*content["runs"], *content.get("words", ())]:
-        check_rule(f"study {name}: runs and words", text, _TEXT)
+        changes += [{"minutes": None}, content.get("quick", {})]
+    try:
+        study = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Study), *changes))
+    except (OmegaConfBaseException, ValueError) as error:
+        place, message = getattr(error, "full_key", ""), str(error).splitlines()[0]
+        raise RequestError(f"study {name}: {place}: {message}.") from error
+    assert isinstance(study, Study)
+    metrics = [score.name for kind in kinds() for score in kind.scoring.metrics]
+    for metric in (number.metric for number in study.published):
+        if metric.rpartition(".")[2] not in metrics:
+            raise RequestError(
+                f"study {name}: published: expected a metric of a task, got {metric!r}."
+                f"{did_you_mean(metric, metrics)}"
+            )
+    if not study.runs or study.seeds < 2:
+        raise RequestError(f"study {name}: expected at least one grid in runs and two seeds.")
+    for text in [*study.runs, *study.words]:
         try:
             shlex.split(text)
         except ValueError as error:
             raise RequestError(f"study {name}: expected quotes in pairs, got {text}.") from error
-    return Study(name=name, **content)
+    return study
 
 
-def _published(name: str, entry: Any) -> Iterator[Published]:
-    """Yield the numbers of an entry: its `value`, or one of `values` for each value of a key."""
-    title = f"{name}: published"
-    is_several = isinstance(entry, Mapping) and "values" in entry
-    needed = ["where", "metric", "system", "source"]
-    _check(title, entry, _PUBLISHED, [*needed, *(["each"] if is_several else ["value"])])
-    metric = entry["metric"]
-    metrics = [score.name for kind in kinds() for score in kind.scoring.metrics]
-    if metric.rpartition(".")[2] not in metrics:
-        raise RequestError(
-            f"study {title}: expected a metric of a task, got {metric!r}."
-            f"{did_you_mean(metric, metrics)}"
-        )
-    for option, value in entry["values"].items() if is_several else [("", entry["value"])]:
-        check_rule(f"study {title}: values: {option}", value, _PUBLISHED["value"])
-        where = entry["where"] | ({entry["each"]: option} if is_several else {})
-        yield Published(
-            {key: yaml_text(text) for key, text in where.items()},
-            value=value,
-            **{key: entry.get(key) for key in ("metric", "system", "source", "why")},
-        )
-
-
-def _check(name: str, content: Any, rules: Mapping[str, Rule], needed: Sequence[str]) -> None:
-    """Check the entries of a mapping by their rules."""
-    if not isinstance(content, Mapping):
-        raise RequestError(f"study {name}: expected KEY: VALUE, got {content!r}.")
-    for key, value in content.items():
-        if key not in rules:
-            raise RequestError(
-                f"study {name}: expected one of {', '.join(rules)}, got {key!r}."
-                f"{did_you_mean(str(key), [*rules])}"
-            )
-        check_rule(f"study {name}: {key}", value, rules[key])
-    for key in needed:
-        if key not in content:
-            raise RequestError(f"study {name}: expected {key}, but it is missing.")
+def _published(entry: Any) -> list[Any]:
+    """Divide an entry with `values` into one for each value of its key `each`."""
+    match entry:
+        case {"where": dict(where), "each": key, "values": dict(values), **others}:
+            settings = [{**where, key: option} for option in values]
+            rows = [
+                {**others, "where": place, "value": value}
+                for place, value in zip(settings, values.values(), strict=True)
+            ]
+        case {"where": dict()}:
+            rows = [entry]
+        case _:
+            return [entry]
+    return [{**row, "where": {k: yaml_text(v) for k, v in row["where"].items()}} for row in rows]

@@ -138,7 +138,7 @@ class Composer:
         try:
             axes = [_axis(override) for override in parser.parse_overrides(words)]
         except HydraException as error:
-            raise RequestError(config.explain(error, words)) from error
+            raise RequestError(config.explain(error)) from error
         return list({axis.key: axis for axis in axes}.values())  # the last one counts
 
     def _parse(self, word: str) -> Override:

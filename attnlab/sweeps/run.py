@@ -14,7 +14,6 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RunBusy, SweepFailed, explained
@@ -32,7 +31,7 @@ from attnlab.runner.find_or_run import (
     only_here,
     runs_by_digest,
 )
-from attnlab.runner.follow import start_following, wait_for
+from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Work, launch, train_group
 from attnlab.sweeps.table import (
@@ -102,7 +101,7 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
 
 def _execute(
     plan: Plan, search: Search | None, jobs: Sequence[Job]
-) -> tuple[Popen[bytes] | None, BaseException | None]:
+) -> tuple[Follower | None, BaseException | None]:
     """Train what is missing, then print and store the table.
 
     Returns:

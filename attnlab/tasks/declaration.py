@@ -33,7 +33,6 @@ class Metric:
     name: str  # as in metrics.json, for example `rmse`; history.csv has `val_rmse`
     direction: str  # `min` if a lower value is better, `max` if a higher one is
     label: str  # in figures and texts
-    perfect: float | None = None  # the best possible value, for the skill; None: without a skill
     in_units: bool = False  # whether it has the units of the report
     in_tables: bool = True  # whether the table at the end of a run has a column for it
     item_test: str | None = None  # path of the `ItemTester` for groups of runs

@@ -98,8 +98,6 @@ def test_filters_select_runs(runs, capsys):
 
 def test_what_has_no_runs_or_no_sense_is_one_sentence(runs, capsys):
     for words, code, sentence in (
-        ("--task fbi", 0, "--task: none of the 7 runs has task fbi. Did you mean fib?"),
-        ("--sweep gird", 0, "--sweep: none of the 7 runs has sweep gird. Did you mean grid?"),
         ("--task sunspots --failed", 0, "None of the 7 runs satisfies all filters."),
         ("--where model.unit=8", 2, "config key 'model.unit'. Did you mean model.units?"),
         ("--where units", 2, "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),

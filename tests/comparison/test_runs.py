@@ -98,12 +98,6 @@ def test_the_place_of_a_download_doesnt_matter(tmp_path):
     assert not only(tmp_path).warnings
 
 
-def test_a_sweep_over_a_setting_of_the_task_makes_groups(tmp_path):
-    for history in (24, 36):
-        write_group(tmp_path, "none", NONE, config={"task.history": history})
-    assert [group.label for group in only(tmp_path).groups] == ["none / 24", "none / 36"]
-
-
 def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
     """`none` can only read the state; any other difference in readouts was chosen by the user."""
     readouts = {"none": "state", "bahdanau": "concat", "pooling": "concat"}
@@ -124,10 +118,6 @@ def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
             {"status": {"earlier_epochs": [20]}},
             "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
             f"({NO})",
-        ),
-        (
-            {"status": {"together": 8}},
-            f"stacks have different sizes, so seconds can't be compared: 8 (bahdanau); 1 ({NO})",
         ),
         (
             {"environment": {"processor_model": "Slide rule"}},

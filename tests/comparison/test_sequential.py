@@ -10,15 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from attnlab.comparison.sequential import (
-    first_bounded,
-    judge,
-    radius,
-    sequential_interval,
-    sequential_p,
-    verdict,
-)
-from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
+from attnlab.comparison.sequential import first_bounded, radius, sequential_p
+from attnlab.comparison.statistics import ENOUGH_SEEDS, judge, sequential_interval
 
 SEVEN = np.array([0.31, 0.29, 0.42, 0.35, 0.27, -0.05, 0.4])
 LOOKS = range(2, 65)
@@ -99,7 +92,7 @@ def test_p_is_the_ratio_of_likelihoods_by_numeric_integration(n, shift):
 @given(st.integers(5, 40), st.integers(0, 99), st.sampled_from([0.05, 0.2]))
 def test_the_ends_are_where_p_is_alpha(n, seed, alpha):
     values = np.random.default_rng(seed).normal(3, 2, n)
-    _, _, low, high = sequential_interval(values, alpha)
+    _, _, low, high, _ = sequential_interval(values, alpha)
     assert sequential_p(values - low) == pytest.approx(alpha)
     assert sequential_p(values - high) == pytest.approx(alpha)
 
@@ -107,40 +100,38 @@ def test_the_ends_are_where_p_is_alpha(n, seed, alpha):
 def test_there_are_no_ends_with_too_few_seeds_for_a_verdict():
     assert first_bounded() == ENOUGH_SEEDS
     assert [math.isinf(radius(n)) for n in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
-    assert sequential_interval(SEVEN[:4]) == (4, pytest.approx(SEVEN[:4].mean()), None, None)
-    assert sequential_interval([0.5]) == (1, 0.5, None, None)
+    assert sequential_interval(SEVEN[:4])[:4] == (4, pytest.approx(SEVEN[:4].mean()), None, None)
+    assert sequential_interval([0.5]) == (1, 0.5, None, None, None)
     assert first_bounded(0.05 / 6) == 6 and first_bounded(0.05 / 7) == 7
 
 
-def test_geometric_intervals_are_of_logarithms():
-    values = np.exp(SEVEN)
-    expected = [math.exp(end) for end in sequential_interval(SEVEN)[1:]]
-    assert sequential_interval(values, geometric=True) == (7, *map(pytest.approx, expected))
-
-
 @pytest.mark.parametrize(
-    ("low", "high", "direction", "words"),
+    ("differences", "direction", "words"),
     [
-        (None, None, 1, "undecided"),
-        (-1.0, 2.0, 1, "undecided"),
-        (0.1, 2.0, -1, "worse"),
-        (-2.0, -0.1, -1, "better"),
-        (-2.0, -0.1, 1, "worse"),
-        (0.1, 2.0, 0, "higher"),
-        (0.1, 0.1, 1, "no spread"),
+        (SEVEN[:4] + 9, 1, "undecided"),  # too few for an interval
+        (SEVEN - 0.2, 1, "undecided"),
+        (SEVEN + 1, -1, "worse"),
+        (-1 - SEVEN, -1, "better"),
+        (SEVEN + 1, 0, "higher"),
+        (np.ones(7), 1, "no spread"),
+        (np.zeros(7), 1, "identical"),
+        ([], 1, "no shared seed"),
     ],
 )
-def test_a_verdict_is_read_off_the_interval(low, high, direction, words):
-    mean = 0.0 if low is None else (low + high) / 2
-    assert verdict(Interval(9, mean, low, high), direction) == words
+def test_verdicts(differences, direction, words):
+    (judged,) = judge(
+        [(differences, np.zeros(len(differences)))], direction, geometric=False, sequential=True
+    )
+    assert judged.verdict == words
 
 
 def test_comparisons_share_alpha():
     zeros = np.zeros(7)
-    pairs = [(SEVEN + 1, zeros), (zeros, SEVEN + 1), ([], [])]
-    first, second, third = judge(pairs, 1)
+    first, second, third = judge(
+        [(SEVEN + 1, zeros), (zeros, SEVEN + 1), ([], [])], 1, sequential=True
+    )
     expected = sequential_interval(SEVEN + 1, 0.05 / 3)
-    assert first.difference[:4] == tuple(map(pytest.approx, expected))
+    assert first.difference == tuple(map(pytest.approx, expected))
     assert first.p_corrected == pytest.approx(3 * first.difference.p)
     assert (first.verdict, second.verdict) == ("better", "worse")
-    assert third == ((0, None, None, None, None), None, "no shared seed")
+    assert third == (None, None, "no shared seed")

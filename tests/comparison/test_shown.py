@@ -23,12 +23,8 @@ def texts(figure: Figure):
     return [text.get_text() for text in figure.findobj(lambda it: hasattr(it, "get_text"))]
 
 
-def panels(figure):
-    return figure.axes
-
-
 def test_the_figure_has_curves_means_and_differences(figure):
-    curves, _, means, differences = panels(figure)
+    curves, _, means, differences = figure.axes
     assert curves.get_title("left") == "validation loss"
     assert len(curves.lines) == 3
     assert list(curves.lines[0].get_xdata()) == [1, 2, 3]
@@ -49,7 +45,7 @@ def test_curves_end_where_half_of_the_seeds_do(runs):
     run = next(iter(found.tasks[0].groups[0].runs.values())).run
     for epoch in range(4, 9):
         run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
-    curves, *_ = panels(comparison_figure(found))
+    curves, *_ = comparison_figure(found).axes
     assert max(line.get_xdata()[-1] for line in curves.lines) == 3
 
 
@@ -63,7 +59,7 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
         write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
     found = compared(tmp_path, by=("attention", "model.cell"), geometric=True)
     figure = comparison_figure(found)
-    _, _, means, _ = panels(figure)[:4]
+    _, _, means, _ = figure.axes[:4]
     assert means.get_xscale() == "log"
     texts = legible_texts(figure)
     assert {"0.001", "0.1", "persistence"} <= {*texts} and len(texts) > 50

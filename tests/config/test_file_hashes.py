@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from attnlab.config.file_hashes import file_hash
+from attnlab.config.sections import file_hash
 
 SERIES = ("task=series", "attention=none", "task.column=v")
 
@@ -70,17 +70,6 @@ def test_a_run_is_hashed_by_its_weights_and_a_sweep_is_not_hashed(tmp_path):
     assert file_hash(str(tmp_path)) != before
     (tmp_path / "sweep.json").write_text("{}")
     assert file_hash(str(tmp_path)) is None
-
-
-def test_linked_folders_are_hashed(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real/one.txt").write_text("one")
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "class").symlink_to(tmp_path / "real")
-    before = file_hash(str(folder))
-    (tmp_path / "real/two.txt").write_text("two")
-    assert file_hash(str(folder)) != before
 
 
 def test_pipes_and_missing_files_are_not_hashed(tmp_path):

@@ -31,16 +31,16 @@ def runs(tmp_path, empty_store, monkeypatch):
 @pytest.fixture
 def started():
     """Start processes that follow folders, and kill those that are left."""
-    processes = []
+    followers = []
 
     def start(folder):
-        processes.append(start_following(folder))
-        return processes[-1]
+        followers.append(start_following(folder))
+        return followers[-1]
 
     yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+    for follower in followers:
+        follower.process.kill()
+        follower.join()
 
 
 def until(condition):
@@ -64,14 +64,14 @@ def state(runs, experiment="fib"):
 
 def test_epochs_appear_while_a_run_trains_and_its_end_is_copied(runs, started, caplog):
     run = make_run(runs, state="running")
-    process = started(run.path)
+    follower = started(run.path)
     until(lambda: epochs(runs) == [1, 2])
     add_epoch(run, 3)
     until(lambda: epochs(runs) == [1, 2, 3])
     assert state(runs) == ["RUNNING"]
     run.status.write("failed", error="why")
     run.lock.release()
-    wait_for(process, 60)
+    wait_for(follower, 60)
     assert state(runs) == ["FAILED"] and caplog.records == []
     assert len(RunDirectory(run.path).status.read()["mlflow_run_id"]) == 32
 
@@ -81,7 +81,7 @@ def test_two_processes_and_a_killed_one_make_one_mlflow_run(runs, started, caplo
     run = make_run(runs, state="running")
     first, second = started(run.path), started(run.path)
     until(lambda: epochs(runs) == [1, 2])
-    first.send_signal(signal.SIGKILL)
+    first.process.send_signal(signal.SIGKILL)
     wait_for(first, 60)
     (record,) = caplog.records
     assert "their process died; attnlab runs sync completes both" in record.message
@@ -96,7 +96,7 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
     folder.mkdir(parents=True)
     lock = run_lock(folder)
     lock.acquire()
-    process = started(folder)
+    follower = started(folder)
     make_run(runs, seed=0, state="failed", sweep="grid")
     until(lambda: epochs(runs, 0) == [1, 2])
     late = make_run(runs, seed=1, state="running", sweep="grid")
@@ -104,10 +104,10 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
     make_run(runs, seed=2, state="failed")  # of no sweep
     lock.release()
     time.sleep(1)
-    assert process.poll() is None  # a run of the sweep is still in progress
+    assert follower.is_alive()  # a run of the sweep is still in progress
     late.status.write("failed")
     late.lock.release()
-    wait_for(process, 60)
+    wait_for(follower, 60)
     there = in_mlflow(runs)
     assert {run.info.run_name: run.info.status for run in there.values()} == {
         "grid": "FAILED", "fib-none-s0": "FAILED", "fib-none-s1": "FAILED"
@@ -139,15 +139,15 @@ def trouble(database, kind):
 def test_a_store_in_trouble_is_one_warning_and_sync_completes_it(runs, started, caplog, kind):
     run = make_run(runs, state="running")
     with trouble(runs / "mlflow.db", kind):
-        process = started(run.path)
+        follower = started(run.path)
         add_epoch(run, 3)
         run.status.write("failed")
         run.lock.release()
-        wait_for(process, 5 if kind == "locked" else 60)
+        wait_for(follower, 5 if kind == "locked" else 60)
     (record,) = caplog.records
     assert record.levelno == logging.WARNING and "attnlab runs sync" in record.message
     if kind == "locked":
-        process.wait(60)  # it continues alone
+        follower.join(60)  # it continues alone
     assert complete(RunDirectory(run.path)) == []
     assert epochs(runs) == [1, 2, 3] and state(runs) == ["FAILED"]
 

@@ -45,7 +45,7 @@ def test_the_users_study_is_one_yaml(write):
     write()
     assert "mine" in studies.names()
     study = studies.read("mine")
-    assert (study.seeds, study.title, study.words) == (3, "mine", ())
+    assert (study.seeds, study.title, study.words) == (3, "mine", [])
     assert study.published[0].where == {"attention": "none"}
 
 
@@ -91,15 +91,18 @@ def test_a_row_of_a_table_is_one_entry(write):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"runs": []}, "study mine: runs: expected at least one grid, got none."),
+        ({"runs": []}, "study mine: expected at least one grid in runs and two seeds."),
         ({"runs": ["task='fib"]}, "study mine: expected quotes in pairs, got task='fib."),
-        ({"seeds": 1}, "study mine: seeds: expected a whole number at least 2, got 1."),
-        ({"sedes": 4}, "got 'sedes'. Did you mean seeds?"),
+        ({"seeds": 1}, "expected at least one grid in runs and two seeds."),
+        ({"sedes": 4}, "study mine: sedes: Key 'sedes' not in 'Study'."),
         ({"published": [{**PUBLISHED, "metric": "msee"}]}, "got 'msee'. Did you mean mse?"),
-        ({"published": [{**SEVERAL, "values": {1: 0.5}}]}, "published: expected each, but it is"),
+        (
+            {"published": [{**SEVERAL, "values": {1: 0.5}}]},
+            "values: Key 'values' not in",
+        ),
         (
             {"published": [{**SEVERAL, "each": "task.horizon", "values": {1: "low"}}]},
-            "published: values: 1: expected a number, got low.",
+            "value: Value 'low' of type 'str' could not",
         ),
     ],
 )

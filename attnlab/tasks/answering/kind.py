@@ -31,8 +31,8 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("exact_match", "max", "exact match", perfect=100, **_PER_QUESTION),
-            Metric("f1", "max", "F1", perfect=100, **_PER_QUESTION),
+            Metric("exact_match", "max", "exact match", **_PER_QUESTION),
+            Metric("f1", "max", "F1", **_PER_QUESTION),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="exact_match",

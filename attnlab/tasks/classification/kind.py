@@ -31,9 +31,9 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("accuracy", "max", "accuracy", perfect=1, item_test=_ITEM_TEST, bounds=SHARE),
-            Metric("macro_f1", "max", "macro F1", perfect=1, bounds=SHARE),
-            Metric("log_loss", "min", "log loss", perfect=0, bounds=POSITIVE),
+            Metric("accuracy", "max", "accuracy", item_test=_ITEM_TEST, bounds=SHARE),
+            Metric("macro_f1", "max", "macro F1", bounds=SHARE),
+            Metric("log_loss", "min", "log loss", bounds=POSITIVE),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="accuracy",

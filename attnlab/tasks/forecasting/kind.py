@@ -18,7 +18,7 @@ _HERE = "attnlab.tasks.forecasting"
 
 def _error(name: str, label: str, **more: Any) -> Metric:
     item_test = f"{_HERE}.item_test:item_test"
-    return Metric(name, "min", label, 0, item_test=item_test, **{"bounds": POSITIVE, **more})
+    return Metric(name, "min", label, item_test=item_test, **{"bounds": POSITIVE, **more})
 
 
 KIND = Kind(

@@ -29,10 +29,10 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("bits_per_byte", "min", "bits per byte", 0, item_test=_TEST, bounds=POSITIVE),
+            Metric("bits_per_byte", "min", "bits per byte", item_test=_TEST, bounds=POSITIVE),
             Metric("loss", "min", "loss", item_test=_TEST, bounds=POSITIVE),
-            Metric("perplexity", "min", "perplexity", 1, item_test=_TEST, bounds=FROM_ONE),
-            Metric("accuracy", "max", "accuracy", 1, item_test=_TEST, bounds=SHARE),
+            Metric("perplexity", "min", "perplexity", item_test=_TEST, bounds=FROM_ONE),
+            Metric("accuracy", "max", "accuracy", item_test=_TEST, bounds=SHARE),
             Metric("whole_rows", "max", "rows without a fault", bounds=SHARE),
             Metric(
                 "accuracy_longer", "max", "accuracy on longer rows", item_test=_TEST, bounds=SHARE
@@ -69,8 +69,8 @@ MASKED_WORDS = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("accuracy", "max", "accuracy", 1, item_test=_WORDS_TEST, bounds=SHARE),
-            Metric("perplexity", "min", "perplexity", 1, bounds=FROM_ONE),
+            Metric("accuracy", "max", "accuracy", item_test=_WORDS_TEST, bounds=SHARE),
+            Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
         ),
         reported="accuracy",

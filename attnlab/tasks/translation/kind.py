@@ -26,8 +26,8 @@ KIND = Kind(
     ),
     scoring=Scoring(
         metrics=(
-            Metric("bleu", "max", "BLEU", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
-            Metric("chrf", "max", "chrF", perfect=100, item_test=_BOOTSTRAP, bounds=PER_CENT),
+            Metric("bleu", "max", "BLEU", item_test=_BOOTSTRAP, bounds=PER_CENT),
+            Metric("chrf", "max", "chrF", item_test=_BOOTSTRAP, bounds=PER_CENT),
             Metric("perplexity", "min", "perplexity", bounds=FROM_ONE),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),
             Metric("accuracy", "max", "accuracy", in_tables=False, bounds=SHARE),
