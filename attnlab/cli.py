@@ -79,9 +79,10 @@ def _dispatch(arguments: list[str]) -> int:
 
         print(BASH if arguments == _COMPLETION[0] else "\n".join(completions(FLAGS)))
         return DONE
-    known = verbs()
     words = without_config_dirs(arguments)
     first = next((word for word in words if word not in VERBOSITY), "help")
+    # All kinds of task are imported for their commands, which settings don't need.
+    known = verbs() if first[:1].isalpha() and "=" not in first else {}
     flags = [word for word in words if word in VERBOSITY]
     logs.verbosity = VERBOSITY[flags[-1]] if flags else 0
     if first not in known or first == "resume":  # for the other commands, -q and -v are unknown
@@ -89,7 +90,7 @@ def _dispatch(arguments: list[str]) -> int:
     if first in ("help", "--help", "-h") or ({"--help", "-h"} & {*words} and first not in known):
         from attnlab.config.settings import overview
 
-        print(overview(known))
+        print(overview(verbs()))
     elif first == "--version":
         from attnlab import __version__
 

@@ -5,19 +5,52 @@
 
 A new mechanism needs no entry here: a file in this folder and a YAML in `conf/attention` that names
 its class are enough.
+
+A name is imported when it is first used, so a run loads its own mechanism only.
 """
 
-from attnlab.attention.bahdanau import BahdanauAttention
-from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-from attnlab.attention.delta import DeltaAttention
-from attnlab.attention.differential import DifferentialAttention
-from attnlab.attention.forgetting import ForgettingAttention
-from attnlab.attention.functional import causal_mask, padding_mask, require_equal_widths
-from attnlab.attention.gated_delta import GatedDeltaAttention
-from attnlab.attention.linear import LinearAttention
-from attnlab.attention.luong_global import LuongGlobalAttention
-from attnlab.attention.luong_local import LuongLocalAttention
-from attnlab.attention.multi_head import MultiHeadAttention
-from attnlab.attention.none import NoAttention
-from attnlab.attention.pooling import PoolingAttention
-from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+    from attnlab.attention.delta import DeltaAttention
+    from attnlab.attention.differential import DifferentialAttention
+    from attnlab.attention.forgetting import ForgettingAttention
+    from attnlab.attention.functional import causal_mask, padding_mask, require_equal_widths
+    from attnlab.attention.gated_delta import GatedDeltaAttention
+    from attnlab.attention.linear import LinearAttention
+    from attnlab.attention.luong_global import LuongGlobalAttention
+    from attnlab.attention.luong_local import LuongLocalAttention
+    from attnlab.attention.multi_head import MultiHeadAttention
+    from attnlab.attention.none import NoAttention
+    from attnlab.attention.pooling import PoolingAttention
+    from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
+
+# Name -> its module in this folder.
+_MODULES = {
+    "Attention": "base",
+    "AttentionOutput": "base",
+    "ProjectedMemory": "base",
+    "DeltaAttention": "delta",
+    "DifferentialAttention": "differential",
+    "ForgettingAttention": "forgetting",
+    "causal_mask": "functional",
+    "padding_mask": "functional",
+    "require_equal_widths": "functional",
+    "GatedDeltaAttention": "gated_delta",
+    "LinearAttention": "linear",
+    "LuongGlobalAttention": "luong_global",
+    "LuongLocalAttention": "luong_local",
+    "MultiHeadAttention": "multi_head",
+    "NoAttention": "none",
+    "PoolingAttention": "pooling",
+    "ScaledDotProductAttention": "scaled_dot_product",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of this package (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses
-from attnlab.text.tokenizers import PAD
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.devices import devices_for
 from attnlab.training.epoch_program import Compiled, Loss, Program
@@ -117,14 +114,3 @@ class InMemoryLearner(Learner):
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
         """Run the gradient steps of a chunk of an epoch; see `Program.train`."""
         return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)
-
-
-def text_settings(model: InMemoryModel, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return arguments of an `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
-
-    A model that only takes one length reads the padding too, so it gets no `lengths`.
-    """
-    if model.fixed_length is not None:
-        return {}
-    lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
-    return {"faster_with_xla": model.faster_with_xla, "lengths": lengths}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.encoders.opening import Source
+    from attnlab.training.steps import InMemoryModel
 
 _TOKENIZER = "tokenizer.json"
 
@@ -114,3 +115,14 @@ class TextTask(Task):
         saved = self.source.tokenizer if self.source else Tokenizer.load(folder / _TOKENIZER)
         self.tokenizer = saved
         return found
+
+
+def text_settings(model: InMemoryModel, tokens: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return arguments of an `InMemoryLearner` whose inputs are rows of tokens, padded with PAD.
+
+    A model that only takes one length reads the padding too, so it gets no `lengths`.
+    """
+    if model.fixed_length is not None:
+        return {}
+    lengths = {name: np.sum(rows != PAD, axis=1) for name, rows in tokens.items()}
+    return {"faster_with_xla": model.faster_with_xla, "lengths": lengths}

@@ -13,7 +13,7 @@ from attnlab.encoders.opening import require_known
 from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
-from attnlab.tasks.text_task import TextTask
+from attnlab.tasks.text_task import TextTask, text_settings
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import UNKNOWN, pad_rows
 
@@ -101,8 +101,6 @@ class Classify(TextTask, ClassificationTask):
 
     def learning(self, model: Model, batch: int) -> dict[str, Any]:
         """Return arguments of the learner, which skips the padding of texts in graph mode."""
-        from attnlab.tasks.in_memory import text_settings
-
         return text_settings(model, {name: part.inputs for name, part in self.data.parts.items()})
 
     def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:

@@ -196,6 +196,6 @@ class Series(Form, SplitSeries):
             refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", self.validation)
 
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
-        panel = read_panel(self.path, self.form)
+        panel = read_panel(self.path, self)
         self.units = panel.name if panel.name.startswith("units") else f"units of {panel.name}"
         return panel, self.path

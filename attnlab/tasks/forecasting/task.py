@@ -14,9 +14,7 @@ from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
-from attnlab.tasks.data.corpus import listed
 from attnlab.tasks.declaration import Kind
-from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
 from attnlab.tasks.forecasting.data.measures import Yardstick
 from attnlab.tasks.forecasting.data.scaling import Scaler, scale_columns
 from attnlab.tasks.forecasting.data.time_series import TimeSeries
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
+    from attnlab.tasks.forecasting.data.csv_series import Form
 
 _FILE = "scaler.json"
 Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), in model units
@@ -48,7 +47,7 @@ class ForecastingTask(Task):
         license: of the data; "" if unknown.
         history: values per window, S.
         horizon: values to forecast.
-        form: of files from which forecasts can start.
+        form: of files from which forecasts can start; None: a column of values in order of time.
         scaler: the kind that is fitted on a new series of a file with ids.
         inputs: K other columns, known up to the end of the history.
         splits: what `load` returned.
@@ -62,7 +61,7 @@ class ForecastingTask(Task):
     license: ClassVar[str] = ""
     history: int
     horizon: int
-    form = Form(time_column=None)
+    form: Form | None = None
     scaler: str = ""
     inputs: Sequence[str | int] = ()
     splits: TaskData
@@ -155,19 +154,23 @@ class ForecastingTask(Task):
         ids = [origin.id for origin in self.origins]
         if name in ids or (name is None and len(ids) == 1):
             return self.origins[ids.index(name) if name in ids else 0]
+        from attnlab.tasks.data.corpus import listed
+
         names = listed(ids) if any(ids) else "none, since the run's only series has no id"
         hint = did_you_mean(name or "", ids)
         raise RequestError(f"--id: expected an id of the run ({names}), got {name}.{hint}")
 
     def read_origins(self, path: str) -> tuple[list[TimeSeries], list[str]]:
         """Read origins from a CSV file of the run's form, and notes on it; see `read_panel`."""
-        panel = read_panel(path, self.form, "--history")
+        from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
+
+        panel = read_panel(path, self.form or Form(time_column=None), "--history")
         return [*map(self._with_scalers, panel.series)], panel.notes
 
     def _with_scalers(self, series: TimeSeries) -> TimeSeries:
         """Add the scalers of the run's series with this id; a new one is scaled by its values."""
         scalers = {origin.id: origin.scalers for origin in self.origins}
-        if series.id not in scalers and self.form.id_column is not None:
+        if series.id not in scalers and self.form and self.form.id_column is not None:
             fitted = tuple(Scaler.fit(column, self.scaler) for column in series.columns.T)
             return replace(series, scalers=fitted)
         return replace(series, scalers=self.origin(series.id).scalers)

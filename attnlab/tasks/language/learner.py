@@ -11,11 +11,12 @@ import numpy as np
 
 from attnlab.attention.head_measures import measured, recorded
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.in_memory import InMemoryLearner, text_settings
+from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import ScoredRows, Stream
 from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report
+from attnlab.tasks.text_task import text_settings
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.steps import is_faster_with_xla, step_operations
 
