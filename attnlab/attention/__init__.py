@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.attention.bahdanau import BahdanauAttention
     from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
     from attnlab.attention.delta import DeltaAttention
     from attnlab.attention.differential import DifferentialAttention
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 # Name -> its module in this folder.
 _MODULES = {
+    "BahdanauAttention": "bahdanau",
     "Attention": "base",
     "AttentionOutput": "base",
     "ProjectedMemory": "base",
