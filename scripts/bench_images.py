@@ -60,8 +60,8 @@ def bench_fit() -> None:
     words = ["task=digits"]
     config = checked(words)
     part = make_task(config).load(config.seed).parts["train"]
-    program = make_program(words, part.pixels, part.labels, jit=True)
-    peer_program = make_program(words, part.pixels, part.labels, jit=True)
+    program = make_program(words, part.inputs, part.labels, jit=True)
+    peer_program = make_program(words, part.inputs, part.labels, jit=True)
     peer, size = peer_program.model, config.trainer.batch_size
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     peer.compile(make_optimizer("adam", config.optimizer.settings), loss=loss)
@@ -70,7 +70,7 @@ def bench_fit() -> None:
     rows = plan.indices.reshape(-1)[plan.weights.reshape(-1) > 0]
 
     def fit() -> None:
-        pixels, labels = part.pixels[rows], part.labels[rows]
+        pixels, labels = part.inputs[rows], part.labels[rows]
         peer.fit(pixels, labels, batch_size=size, shuffle=False, verbose=0)
 
     own, theirs = turns(5, partial(program.train, plan, rates, 0), fit).T

@@ -143,7 +143,7 @@ def bench_step() -> None:
         return
     learner = make_learner()
     peer, batch = peer_of(learner), BATCH
-    stream = peer.torch.from_numpy(learner._task.data.parts["train"].tokens.astype("int64"))
+    stream = peer.torch.from_numpy(learner._task.data.parts["train"].tokens().astype("int64"))
 
     def steps() -> None:
         for _ in range(STEPS):
@@ -167,7 +167,7 @@ def bench_fit() -> None:
         make_optimizer(config.optimizer.name, config.optimizer.settings),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
-    stream, batch = learner._task.data.parts["train"].tokens, BATCH
+    stream, batch = learner._task.data.parts["train"].tokens(), BATCH
     starts = np.random.default_rng(0).integers(0, len(stream) - peer.context, STEPS * batch)
     rows = stream[starts[:, None] + np.arange(peer.context + 1)].astype("int32")
 

@@ -50,6 +50,8 @@ class Pair:
         self.rate, self.batch = settings.settings["learning_rate"], config.trainer.batch_size
         program = self.learner.program
         self.data = program.inputs.numpy(), program.targets.numpy()
+        if rows := getattr(self.learner, "_rows", None):  # of masked words: a program gets a chunk
+            self.data = 2 * (rows.padded(np.arange(len(rows)), task.width),)
 
     def ours(self, epoch: int) -> float:
         """One epoch as one program; the mean loss."""
