@@ -15,7 +15,7 @@ _VERBS = {
     "resume": "continue an interrupted run, or train a finished one longer",
     "runs": "list or remove runs, or copy them to MLflow again",
     "compare": "which mechanism is better, and could it be luck",
-    "estimate": "how long a run takes on this machine, and how much memory",
+    "estimate": "how long a run takes on this machine",
     "plan": "how many seeds a comparison needs, and how long they take",
     "study": "a named experiment, next to the published numbers",
     "report": "runs or a sweep on one page, attention epoch by epoch",
