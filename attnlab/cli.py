@@ -11,8 +11,7 @@ import os
 import select
 import shlex
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from attnlab.config.arguments import (
     FLAGS,
@@ -26,9 +25,6 @@ from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
 from attnlab.runner.command import listen_for_interrupts
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
@@ -129,17 +125,16 @@ def _verb(verb: str, arguments: list[str]) -> int:
     return result if isinstance(result, int) else DONE
 
 
-def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) -> int:
+def train(arguments: list[str]) -> int:
     """Compose the configuration and run it; with `-m`, run a sweep.
 
     Args:
         arguments: flags and Hydra's overrides.
-        job: uses a composed configuration in place of a run, and returns the exit code.
 
     Raises:
         RequestError: an argument is wrong.
         SweepFailed: jobs of the sweep failed.
-        Exception: what the run or `job` raised.
+        Exception: what the run raised.
     """
     overrides, place, multirun, shows = read_arguments(arguments)
     _check_overrides(overrides, saved=place is not None, multirun=multirun)
@@ -153,10 +148,7 @@ def train(arguments: list[str], job: Callable[[DictConfig], int] | None = None) 
 
         sweep(overrides, place)
         return DONE
-    composed = composing.compose(overrides, place)
-    if job:
-        return job(composed)
-    config = composing.from_hydra(composed)
+    config = composing.from_hydra(composing.compose(overrides, place))
     from attnlab.runner.find_or_run import run as find_or_run
 
     find_or_run(config)

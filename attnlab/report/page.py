@@ -25,7 +25,7 @@ from attnlab.views.records import Code, Page, Record, Section, Table, Text
 Announce = Callable[[str], None]
 # Bytes of all maps on a page, before base64 makes them larger by a third.
 _ROOM = 1_200_000
-_MOST = 6  # groups of which a run is shown
+_MOST = 6  # groups; a run of each is shown
 _MOST_NAMED = 4  # runs in a sentence
 _LEFT_OUT = ("user", "command")  # of environment.json: a page doesn't say who ran it
 

@@ -161,18 +161,24 @@ def _execute(
             _note(folder, state=state, ended=_now())
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
+    parts = [f"{counts[state]} {what}" for state, what in _COUNTED.items() if counts[state]]
+    earlier = f" ({before} of them earlier)" if before else ""
+    _print_end(plan, rows, best, ", ".join(parts) + earlier)
+    return follower, _problem(counts, total, stop, plan.settings.retry_failed)
+
+
+def _print_end(plan: Plan, rows: Sequence[TableRow], best: Sequence[int], counts: str) -> None:
+    """Print the table and the counts of states; with -q only the folder."""
+    folder = plan.folder
     if logs.verbosity < 0:
         print(folder, flush=True)
-    else:
-        print_table([row for row in rows if row.state != NOT_RUN], best, folder / "table.csv")
-        for row in rows if search else ():
-            if row.number in best:  # to copy into a command
-                print(f"best: trial {row.number}: {words_of(row.varying)}")
-        parts = [f"{counts[state]} {what}" for state, what in _COUNTED.items() if counts[state]]
-        earlier = f" ({before} of them earlier)" if before else ""
-        print(f"sweep {folder.name}: {', '.join(parts)}{earlier}")
-        print(f"sweep folder: {folder}", flush=True)
-    return follower, _problem(counts, total, stop, plan.settings.retry_failed)
+        return
+    print_table([row for row in rows if row.state != NOT_RUN], best, folder / "table.csv")
+    for row in rows if plan.kind == "search" else ():
+        if row.number in best:  # to copy into a command
+            print(f"best: trial {row.number}: {words_of(row.varying)}")
+    print(f"sweep {folder.name}: {counts}")
+    print(f"sweep folder: {folder}", flush=True)
 
 
 def _trials(search: Search, work: Work) -> Generator[tuple[Job, str | None]]:
