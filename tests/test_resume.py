@@ -72,8 +72,12 @@ COPIES = itertools.count()
 
 
 def copied(path: Path) -> RunDirectory:
-    """A copy of a run's folder in the same folder, which a test may change."""
-    return RunDirectory.open(shutil.copytree(path, Path(f"{path}_{next(COPIES)}")))
+    """A copy of a run's folder next to it, which a test may change.
+
+    Its name is none that a run takes: a second run of one second is called ``..._2``.
+    """
+    copy = path.with_name(f"copy{next(COPIES)}_{path.name}")
+    return RunDirectory.open(shutil.copytree(path, copy))
 
 
 @pytest.fixture(scope="module")
