@@ -10,6 +10,7 @@ import os
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 from latex2mathml.converter import convert
 
@@ -22,9 +23,7 @@ SECTIONS = {
     "findings": "Findings",
     "gallery": "Gallery",
 }
-PACKAGE = Path(__file__).resolve().parents[1] / "attnlab"
-ERRORS = {"RequestError", "CannotGoOn", "RunBusy", "RunFailed", "SweepFailed"}
-OTHERS = "Files and everything else"
+ROOT = Path(__file__).resolve().parents[1]
 _LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)")
 _FORMULA = re.compile(r'class="arithmatex">\\([(\[])(.*?)\\[)\]]<', re.DOTALL)
 
@@ -51,8 +50,29 @@ def section_pages(docs: Path, folder: str) -> list[str]:
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Fill in what a page has from the code, at its `<!-- made: NAME -->`."""
+    """Fill in what a page has from the code.
+
+    `<!-- made: NAME -->` becomes a list of `MADE`. `<!-- code: PATH NAME... -->` becomes the source
+    of functions, or of methods as CLASS.METHOD, without docstrings; a missing name fails the build.
+    """
+    markdown = re.sub(r"<!-- code: (\S+) ([^>]+?) -->", lambda m: code(*m.groups()), markdown)
     return re.sub(r"<!-- made: (\w+) -->", lambda match: MADE[match[1]](), markdown)
+
+
+def code(path: str, names: str) -> str:
+    """Return the source of functions in a file as a block of Markdown."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    parts = []
+    for name in names.split():
+        node: Any = ast.parse(text)
+        for part in name.split("."):
+            (node,) = (child for child in node.body if getattr(child, "name", "") == part)
+        lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+        if ast.get_docstring(node) is not None:
+            first, last = node.body[0].lineno, node.body[0].end_lineno
+            del lines[first - node.lineno : last - node.lineno + 1]
+        parts.append("\n".join(line[node.col_offset :] for line in lines))
+    return _block("\n\n".join(parts), f'python title="{path}"')
 
 
 def on_page_content(content, page, config, files):
@@ -109,43 +129,8 @@ def settings() -> str:
     return "\n".join(lines)
 
 
-def messages() -> str:
-    """Return every message of a wrong request, in a section per key or file."""
-    found: dict[str, set[str]] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ERRORS and node.args:
-                text = _text(node.args[0])
-                if len(re.findall(r"\w{2,}", text)) > 3:  # the rest is put together elsewhere
-                    found.setdefault(_subject(text), set()).add(text)
-    parts = []
-    for subject in sorted(found, key=lambda name: (name == OTHERS, name.strip("-").lower())):
-        parts += [
-            f"### {subject}",
-            *(f"- {html.escape(text, quote=False)}" for text in sorted(found[subject])),
-        ]
-    return "\n".join(part if part[0] == "-" else f"\n{part}\n" for part in parts)
+def _block(text: str, kind: str = "text") -> str:
+    return f"```{kind}\n{text}\n```"
 
 
-def _subject(text: str) -> str:
-    """Return the group of settings, the option or the argument that a message starts with."""
-    match = re.match(r"(--[\w-]+|[a-z]+(?=\.\w)|[a-z_]+(?=[=:])|[A-Z]+(?=:))", text)
-    return f"`{match[1]}`" if match else OTHERS
-
-
-def _text(node: ast.expr) -> str:
-    """Return a string's text, with … for the values in it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(map(_text, node.values))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left) + _text(node.right)
-    return "…"
-
-
-def _block(text: str) -> str:
-    return f"```text\n{text}\n```"
-
-
-MADE = {"commands": commands, "messages": messages, "settings": settings}
+MADE = {"commands": commands, "settings": settings}

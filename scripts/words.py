@@ -1,7 +1,8 @@
-"""Look for idioms that aren't plain English: `python scripts/words.py FILE_OR_FOLDER...`.
+"""Look for words that aren't plain English: `python scripts/words.py FILE_OR_FOLDER...`.
 
-It reads Markdown without code, the docstrings and comments of Python, and all lines of YAML. The
-exit code is 1 if anything is found. Lines with a comment `words: ok` are skipped.
+It reads Markdown without code, all lines of YAML, and of Python the docstrings, the comments and
+the names of variables and arguments. The exit code is 1 if anything is found. Lines with a comment
+`words: ok` are skipped.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ WORDS = {
     r"\bso as\b": "as, because",
     r"\bonly the more\b|\ball the more\b": "leave it out",
 }
+# Names that say how a value came about, not what it is.
+NAMES = {"found", "own", "each", "known", "given", "kept", "taken", "rest", "read", "told"}
 PATTERN = re.compile("|".join(f"(?P<w{n}>{word})" for n, word in enumerate(WORDS)), re.IGNORECASE)
 
 
@@ -48,6 +51,15 @@ def markdown(text: str) -> Iterator[tuple[int, str]]:
         fenced ^= line.lstrip().startswith("```")
         if not fenced and not line.startswith("    "):
             yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", " ", line)
+
+
+def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the variables and arguments of a program with their line numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
 
 
 def python(text: str) -> Iterator[tuple[int, str]]:
@@ -80,6 +92,10 @@ def hits(path: Path) -> Iterator[str]:
             for match in PATTERN.finditer(line):
                 instead = [*WORDS.values()][int(match.lastgroup[1:])]
                 yield f"{path}:{number}: '{match[0].strip()}': {instead}"
+    if path.suffix == ".py":
+        for number, name in names(ast.parse(text)):
+            if name.strip("_") in NAMES:
+                yield f"{path}:{number}: '{name}': say what the value is"
 
 
 def main(names: list[str]) -> int:

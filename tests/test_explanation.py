@@ -14,9 +14,8 @@ PAGES = sorted(FOLDER.glob("**/*.md"))
 
 
 @pytest.fixture(scope="module")
-def code_in_pages():
-    path = ROOT / "scripts/code_in_pages.py"
-    spec = importlib.util.spec_from_file_location("code_in_pages", path)
+def site():
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "scripts/site.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -51,17 +50,14 @@ def test_files_that_a_page_names_are_there(path):
         assert (ROOT / file).exists(), file
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_code_that_a_page_includes_is_there(path, code_in_pages):
-    text = code_in_pages.on_page_markdown(path.read_text(encoding="utf-8"), None, None, None)
-    assert "<!--" not in text
-
-
-def test_code_is_included_without_its_docstring(code_in_pages):
-    text = code_in_pages.block("attnlab/attention/none.py", ["NoAttention.read"])
-    head, *lines, end = text.splitlines()
+def test_code_is_included_without_its_docstring(site):
+    block = site.code("attnlab/attention/none.py", "NoAttention.read")
+    head, *lines, end = block.splitlines()
     assert head == '```python title="attnlab/attention/none.py"' and end == "```"
-    assert lines[0].startswith("def read(self, weights") and '"""' not in text
+    assert lines[0].startswith("def read(self, weights") and '"""' not in block
     assert lines[-1].startswith("    return ")
-    with pytest.raises(KeyError, match="NoAttention.gone"):
-        code_in_pages.block("attnlab/attention/none.py", ["NoAttention.gone"])
+    with pytest.raises(ValueError, match="not enough values"):
+        site.code("attnlab/attention/none.py", "NoAttention.gone")
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert "<!--" not in site.on_page_markdown(text, None, None, None), path

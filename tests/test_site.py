@@ -50,8 +50,6 @@ def test_no_page_loads_anything_from_the_network(built):
 def test_pages_are_made_from_the_code(built):
     assert "trainer.epochs" in (built / "reference/settings.html").read_text("utf-8")
     assert "attnlab runs sync" in (built / "reference/commands.html").read_text("utf-8")
-    errors = (built / "reference/errors.html").read_text("utf-8")
-    assert errors.count("<li>") > 100 and "made:" not in errors
 
 
 @pytest.mark.slow
