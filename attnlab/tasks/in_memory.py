@@ -55,8 +55,7 @@ class InMemoryLearner(Learner):
         settings = config.optimizer
         self.jit = jit = trains_with_xla(config.trainer.jit, faster_with_xla)
         self._lengths = None if lengths is None else np.concatenate([*lengths.values()])
-        precision = config.trainer.precision
-        parts = model, make_optimizer(settings.name, settings.settings, precision), loss
+        parts = model, make_optimizer(settings.name, settings.settings), loss
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
 
         def make() -> Compiled:

@@ -248,42 +248,36 @@ class Compiled:
         """Return each run's mean loss over real rows, and its values and states after a step."""
         drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
         total, data = tf.reduce_sum(weights, axis=-1), (batch, expected, weights)
-        scale = self._update.loss_scale(states)
 
         def gradients(part):
             rows = data
             if part is not None:
                 rows = [rows_of(part, array, total.shape.rank) for array in data]
-            return self._gradients(vectorize, values, draws, drop, *rows, total, scale)
+            return self._gradients(vectorize, values, draws, drop, *rows, total)
 
         loss, gradients = self._parts.summed(gradients, (total, values))
         parts = (states, rate, settings, gradients, values)
         values, states = vectorize(lambda parts: self._update(*parts), parts)
         return loss, list(values), list(states)
 
-    def _gradients(self, vectorize, values, draws, drop, batch, expected, weights, total, scale):
-        """Return each run's loss, summed over rows by their share of `total`, and gradients.
-
-        The gradients are those of the loss times `scale` (None: 1).
-        """
+    def _gradients(self, vectorize, values, draws, drop, batch, expected, weights, total):
+        """Return each run's loss, summed over rows by their share of `total`, and gradients."""
         with tf.GradientTape() as tape, self._substituted(values, draws, drop):
             tape.watch(values)
             encoded = self.model.encode(batch, training=True)
 
         def loss(parts):
-            values, draws, drop, encoded, expected, weights, total, *scale = parts
+            values, draws, drop, encoded, expected, weights, total = parts
             with tf.GradientTape() as tape, self._substituted(values, draws, drop):
                 # Token numbers have no gradient.
                 inputs = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
                 losses = self.loss(expected, self.model.decode(encoded, training=True))
                 loss = tf.reduce_sum(losses * weights) / total
-                scaled = loss * scale[0] if scale else loss
-            return loss, tape.gradient(scaled, [values, encoded], unconnected_gradients="zero")
+            return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
         # The gradient is inside the map: outside, XLA would compile again for every value.
         parts = (values, draws, drop, encoded, expected, weights, total)
-        parts = parts if scale is None else (*parts, scale)
         loss, (gradients, through) = vectorize(loss, parts)
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
         return loss, [tf.add(*pair) for pair in zip(gradients, through, strict=True)]

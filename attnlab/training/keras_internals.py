@@ -153,8 +153,7 @@ class OptimizerFunction:
     Weight decay and clipping bounds are arguments, too, if the optimizer has them.
 
     Args:
-        optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras; or a
-            `LossScaleOptimizer` of one, whose gradients are those of the loss times `loss_scale`.
+        optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras.
         variables: the trained variables.
         factors: a factor of the learning rate per variable; None: 1.
         not_decayed: the variables without weight decay.
@@ -172,81 +171,35 @@ class OptimizerFunction:
         factors: Sequence[float] | None = None,
         not_decayed: Sequence[keras.Variable] = (),
     ) -> None:
+        self._variables = variables
         self._factors = None if factors is None or {*factors} == {1.0} else factors
-        inner = _inner(optimizer)
-        kind = getattr(inner, "plain", type(inner))
+        kind = getattr(optimizer, "plain", type(optimizer))
         functional = type(kind.__name__, (_Functional, kind), {})
-        self._inner, self._variables = functional.from_config(inner.get_config()), variables
-        self._inner.exclude_from_weight_decay(var_list=list(not_decayed))
-        self.optimizer = self._inner
-        self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-        if self._scaled:
-            self._growth_steps = optimizer.dynamic_growth_steps
-            self.optimizer = keras.optimizers.LossScaleOptimizer(self._inner)
+        self.optimizer = functional.from_config(optimizer.get_config())
+        self.optimizer.exclude_from_weight_decay(var_list=list(not_decayed))
         self.optimizer.build(variables)
-        self._settings = [n for n in self._OF_EACH_RUN if getattr(inner, n) is not None]
+        self._settings = [n for n in self._OF_EACH_RUN if getattr(optimizer, n) is not None]
 
     def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
         """Return the settings (n,) of an optimizer that otherwise equals this one."""
-        inner = _inner(optimizer)
-        return np.array([getattr(inner, name) for name in self._settings], np.float32)
-
-    def loss_scale(self, states: Sequence[Any]) -> Any:
-        """Return the factor of the loss whose gradients `__call__` takes; None without one."""
-        return self._state(states, "dynamic_scale") if self._scaled else None
-
-    def _state(self, states: Sequence[Any], name: str) -> Any:
-        return states[_place_of(self.optimizer, name)]
+        return np.array([getattr(optimizer, name) for name in self._settings], np.float32)
 
     def __call__(self, states, rate, settings, gradients, values) -> tuple[list, list]:
         """Return the new values of the trained variables and the new states after a step."""
-        if not self._scaled:
-            return self._updated(states, rate, settings, gradients, values)
-        first = len(states) - len(self._inner.variables)
-        scale, count = (self._state(states, name) for name in ("dynamic_scale", "step_counter"))
-        gradients = [gradient / scale for gradient in gradients]
-        finite = keras.ops.all([keras.ops.all(keras.ops.isfinite(g)) for g in gradients])
-        new = self._updated(states[first:], rate, settings, gradients, values)
-        values, inner = (
-            [keras.ops.where(finite, *pair) for pair in zip(after, before, strict=True)]
-            for after, before in zip(new, (values, states[first:]), strict=True)
-        )
-        # As Keras's: halve the scale at infinite gradients, double it after many finite ones.
-        grows = keras.ops.logical_and(finite, count == self._growth_steps - 1)
-        states = [*states[:first], *inner]
-        states[_place_of(self.optimizer, "dynamic_scale")] = scale * keras.ops.where(
-            finite, keras.ops.where(grows, 2.0, 1.0), 0.5
-        )
-        states[_place_of(self.optimizer, "step_counter")] = keras.ops.where(
-            keras.ops.logical_and(finite, keras.ops.logical_not(grows)), count + 1, 0
-        )
-        return values, states
-
-    def _updated(self, states, rate, settings, gradients, values) -> tuple[list, list]:
-        optimizer, variables = self._inner, self._variables
+        optimizer, variables = self.optimizer, self._variables
         for name, value in zip(self._settings, keras.ops.unstack(settings), strict=True):
             setattr(optimizer, name, value)
         with substituted_values([*optimizer.variables, *variables], [*states, *values]) as scope:
             optimizer.learning_rate = rate
             optimizer.apply(gradients, variables)
-            new = [
-                [keras.ops.cast(scope.get_current_value(v), v.dtype) for v in of]
-                for of in (variables, optimizer.variables)
-            ]
+            new_values, new_states = (
+                [keras.ops.cast(scope.get_current_value(v), v.dtype) for v in group]
+                for group in (variables, optimizer.variables)
+            )
         if self._factors is not None:
             # An update is the rate times a term that doesn't depend on the rate.
-            new[0] = [
-                value + factor * (moved - value)
-                for value, moved, factor in zip(values, new[0], self._factors, strict=True)
+            new_values = [
+                value + factor * (new - value)
+                for value, new, factor in zip(values, new_values, self._factors, strict=True)
             ]
-        return new[0], new[1]
-
-
-def _inner(optimizer: keras.Optimizer) -> keras.Optimizer:
-    return getattr(optimizer, "inner_optimizer", optimizer)
-
-
-def _place_of(optimizer: keras.Optimizer, name: str) -> int:
-    """Return the index of an optimizer's own variable among all its variables."""
-    variable = getattr(optimizer, name)
-    return next(at for at, other in enumerate(optimizer.variables) if other is variable)
+        return new_values, new_states

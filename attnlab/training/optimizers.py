@@ -124,25 +124,15 @@ _CLASSES = {
 _CLIPPING = {"clip_norm": "global_clipnorm", "clip_value": "clipvalue"}
 
 
-def make_optimizer(
-    name: str, settings: Mapping[str, Any], precision: str = "float32"
-) -> keras.Optimizer:
-    """Return a Keras optimizer; with the precision mixed_float16 a `LossScaleOptimizer` of it.
-
-    Gradients of a loss in float16 are often too small for it. So they are those of the loss times a
-    scale, by which the optimizer divides them: 2^15 at first, twice that after 2,000 steps, half of
-    it and no update if a gradient is infinite (Micikevicius et al. 2018, arXiv 1710.03740).
+def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
+    """Return a Keras optimizer.
 
     Args:
         name: adam, adamw, muon, sgd, rmsprop or adadelta.
         settings: the arguments of the Keras class, `clip_norm` (bound of the norm of all gradients
             together) and `clip_value` (bound of each element).
-        precision: the setting `trainer.precision`.
     """
     arguments = {_CLIPPING.get(key, key): value for key, value in settings.items()}
     if "learning_rate" in arguments:
         arguments["learning_rate"] = float(arguments["learning_rate"])  # Keras accepts no int
-    optimizer = _CLASSES[name](**arguments)
-    if precision == "mixed_float16":
-        return keras.optimizers.LossScaleOptimizer(optimizer)
-    return optimizer
+    return _CLASSES[name](**arguments)

@@ -91,8 +91,7 @@ def cached_program(
     options = config.optimizer
 
     def make() -> Cached:
-        precision = config.trainer.precision
-        return compile(model, make_optimizer(options.name, options.settings, precision))
+        return compile(model, make_optimizer(options.name, options.settings))
 
     constants = {k: v for k, v in options.settings.items() if k != "learning_rate"}
     sizes = constants, config.model.settings.get("dropout"), *shapes
@@ -108,8 +107,6 @@ def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) ->
         variable.assign(initial)
     for variable in program.optimizer.variables:
         variable.assign(ops.zeros_like(variable))
-    if isinstance(program.optimizer, keras.optimizers.LossScaleOptimizer):
-        program.optimizer.dynamic_scale.assign(program.optimizer.initial_scale)
     program.optimizer.learning_rate = learning_rate
 
 

@@ -99,7 +99,6 @@ class TranslationProgram:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self.loss, self.jit, self.parts = loss, jit, parts
-        self._scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
         self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
@@ -155,13 +154,12 @@ class TranslationProgram:
         variables = self.model.trainable_variables
         count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
         like = tf.zeros(()), [variable.value for variable in variables]
-        scale = self.optimizer.dynamic_scale.value if self._scaled else None
 
         def gradients(part):
             self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
             if part is None:
-                return self._gradients(source, target, count, scale)
-            return self._gradients(rows_of(part, source), rows_of(part, target), count, scale)
+                return self._gradients(source, target, count)
+            return self._gradients(rows_of(part, source), rows_of(part, target), count)
 
         loss, gradients = self.parts.summed(gradients, like)
         self.optimizer.learning_rate = rate
@@ -175,14 +173,13 @@ class TranslationProgram:
         """Do what `_train_step` does, but with the values of this device's copies."""
         variables = self.model.trainable_variables
         values, states = self._copies.own(len(variables))
-        scale = self._update.loss_scale(states)
         count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
 
         def gradients(part):
             draws = stored_in(self.generators.states, self._draws.variables)
             with draws, substituted_values(variables, values):
                 self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
-                return self._gradients(rows_of(part, source), rows_of(part, target), count, scale)
+                return self._gradients(rows_of(part, source), rows_of(part, target), count)
 
         loss, gradients = self.parts.summed(gradients, (tf.zeros(()), values))
         settings = tf.constant(self._update.settings(self.optimizer))
@@ -190,19 +187,15 @@ class TranslationProgram:
         self._copies.assign([*values, *states])
         return loss, count
 
-    def _gradients(self, source, target, count, scale):
-        """Return the sum of the losses of real tokens divided by `count`, and its gradients.
-
-        The gradients are those of the loss times `scale` (None: 1).
-        """
+    def _gradients(self, source, target, count):
+        """Return the sum of the losses of real tokens divided by `count`, and its gradients."""
         values = [variable.value for variable in self.model.trainable_variables]
         with tf.GradientTape() as tape:
             tape.watch(values)
             losses, _, real = self._predict(source, target, self.loss, training=True)
             loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
-            scaled = loss if scale is None else loss * scale
         # An embedding's gradient has a row per token, and Keras would square each row by itself.
-        return loss, [tf.convert_to_tensor(slope) for slope in tape.gradient(scaled, values)]
+        return loss, [tf.convert_to_tensor(slope) for slope in tape.gradient(loss, values)]
 
     def _evaluate_batch(self, source, target):
         losses, hits, real = self._predict(source, target, token_losses, training=False)
