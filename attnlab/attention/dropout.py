@@ -16,24 +16,21 @@ class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout` that makes four draws from each random number of 64 bits.
 
     The rate is rounded to a multiple of 2^-16, and the remaining values are scaled accordingly.
-    While a step is traced, `rate` may be a tensor, and inputs, rate and random state may have a
-    leading axis of stacked runs; each run draws as if it were alone.
+    While a step is traced, inputs and random state may have a leading axis of stacked runs; each
+    run draws as if it were alone.
     """
-
-    rate_may_differ = True  # between the runs of one compiled program
 
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         """Drop values in training."""
-        if not training or (isinstance(self.rate, float | int) and self.rate == 0):
+        if not training or self.rate == 0:
             return inputs
         seeds = self.seed_generator.state.value
         if len(seeds.shape) > 1:
-            rates = tf.broadcast_to(self.rate, seeds.shape[:1])
-            return tf.vectorized_map(lambda run: self._dropped(*run), (inputs, rates, seeds))
-        return self._dropped(inputs, self.rate, self.seed_generator.next())
+            return tf.vectorized_map(lambda run: self._dropped(*run), (inputs, seeds))
+        return self._dropped(inputs, self.seed_generator.next())
 
-    def _dropped(self, inputs, rate, seed):
-        threshold = tf.clip_by_value(tf.round(rate * 2**16), 1, 2**16 - 1)
+    def _dropped(self, inputs, seed):
+        threshold = tf.clip_by_value(tf.round(self.rate * 2**16), 1, 2**16 - 1)
         shape = ops.shape(inputs)
         if self.noise_shape is not None:
             pairs = zip(self.noise_shape, shape, strict=True)

@@ -54,7 +54,6 @@ class TrainerConfig:
         return self.batch_size * self.accumulate
 
 
-_OF_EACH_RUN = ("learning_rate", "clip_norm", "clip_value", "weight_decay")
 # Settings and sections that don't influence results.
 _IDLE = ("trainer.checkpoint_every_seconds", "trainer.together", "trainer.devices")
 _IDLE_SECTIONS = ("paths", "tracking", "sweep", "search", "hydra")
@@ -174,17 +173,13 @@ class RunConfig:
     def program(self) -> str:
         """Everything that a compiled program depends on, as text; stacked runs have it in common.
 
-        Values that may differ within a stack are left out: the dropout rate and some settings of
-        the optimizer.
+        Seed, learning rate, schedule and the number of epochs are left out.
         """
-        options = self.task, self.attention, self.data
-        settings = self.optimizer.settings.items()
-        optimizer = {k: v is not None if k in _OF_EACH_RUN else v for k, v in settings}
-        model = {k: v != 0 if k == "dropout" else v for k, v in self.model.settings.items()}
+        options = self.task, self.attention, self.data, self.model
+        optimizer = {k: v for k, v in self.optimizer.settings.items() if k != "learning_rate"}
         trainer = self.trainer
         parts = [
             *([option.name, dict(option.settings)] for option in options if option),
-            [self.model.name, model],
             [self.optimizer.name, optimizer],
             [trainer.batch_size, trainer.batch_by, trainer.precision, trainer.jit],
             trainer.accumulate,

@@ -10,7 +10,6 @@ arguments of several runs may be stacked; then each operation computes all of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import keras
@@ -20,12 +19,7 @@ import tensorflow as tf
 from attnlab.attention.draws import rows_of
 from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.devices import WHOLE, Copies, Parts
-from attnlab.training.keras_internals import (
-    OptimizerFunction,
-    dropout_rates,
-    dropouts,
-    substituted_values,
-)
+from attnlab.training.keras_internals import OptimizerFunction, substituted_values
 from attnlab.training.stacking import submit
 from attnlab.training.steps import InMemoryModel, RandomStates, compiled, gathered
 from attnlab.training.tensorflow_internals import vectorize_draws
@@ -47,7 +41,6 @@ class TrainRequest(NamedTuple):
     widths: np.ndarray | None  # (steps,) positions of the inputs that a step reads; None: all
     rates: np.ndarray  # (steps,) learning rates
     first_step: int  # gradient steps that the run took before
-    settings: np.ndarray  # (n,) of `Compiled.settings`
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -104,7 +97,6 @@ class Compiled:
         variables = model.trainable_variables
         not_decayed = [v for v in variables if not model.is_decayed(v)]
         self._update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
-        self._dropouts = dropouts(model)
         self.optimizer = self._update.optimizer
         self._copies = None
         if strategy is None:
@@ -115,11 +107,6 @@ class Compiled:
         self._predict = compiled(self._predict_batch, jit)
         self._predict_together = compiled(self._predict_batches, jit)
         self._attend = compiled(self._attend_batch, jit=False)
-
-    def settings(self, model: keras.Model, optimizer: keras.Optimizer) -> np.ndarray:
-        """Return the settings (n,) that may vary in a stack: dropout, weight decay, clipping."""
-        rates = np.array([layer.rate for layer in dropouts(model)], np.float32)
-        return np.concatenate([rates, self._update.settings(optimizer)])
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Execute requests of several runs, all for training or all for prediction."""
@@ -140,7 +127,6 @@ class Compiled:
             _stacked(plans),
             tf.constant(rates),
             tf.constant([run.first_step for run in runs], tf.int64),
-            tf.constant(np.stack([run.settings for run in runs])),
         )
         if self._copies is not None:
             return [self._train_on_devices(self._copies, *runs, arguments)]
@@ -188,7 +174,7 @@ class Compiled:
         weights = self._attend([tf.constant(value) for value in values], tf.constant(inputs))
         return None if weights is None else weights.numpy()
 
-    def _train_loop(self, values, states, data, seeds, plans, rates, first_step, settings):
+    def _train_loop(self, values, states, data, seeds, plans, rates, first_step):
         """Return losses (steps, runs), and values and states (runs, ...), for stacked arguments."""
         runs, steps = rates.shape
         alone = runs == 1
@@ -197,7 +183,7 @@ class Compiled:
         vectorize = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
 
         def body(step, losses, values, states):
-            arguments = self._arguments(step, data, seeds, plans, rates, first_step, settings)
+            arguments = self._arguments(step, data, seeds, plans, rates, first_step)
             loss, values, states = self._step(vectorize, values, states, *arguments)
             losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
             return step + 1, losses, values, states
@@ -208,7 +194,7 @@ class Compiled:
             values, states = ([v[None] for v in part] for part in (values, states))
         return losses, values, states
 
-    def _train_loop_on_devices(self, data, seeds, plans, rates, first_step, settings):
+    def _train_loop_on_devices(self, data, seeds, plans, rates, first_step):
         """Return the losses (steps,) of one run, whose values and states are in the copies."""
         copies, steps = self._copies, rates.shape[1]
 
@@ -220,7 +206,7 @@ class Compiled:
             return loss
 
         def body(step, losses):
-            arguments = self._arguments(step, data, seeds, plans, rates, first_step, settings)
+            arguments = self._arguments(step, data, seeds, plans, rates, first_step)
             # TensorFlow refuses a loop over steps inside of `run`.
             loss = copies.first(copies.strategy.run(step_on_device, arguments))
             return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
@@ -228,7 +214,7 @@ class Compiled:
         start = tf.constant(0), tf.zeros((steps,))
         return tf.while_loop(lambda step, _: step < steps, body, start)[1]
 
-    def _arguments(self, step, data, seeds, plans, rates, first_step, settings):
+    def _arguments(self, step, data, seeds, plans, rates, first_step):
         """Return the arguments of `_step` after the states; a single run has no axis of runs."""
         runs = rates.shape[0]
         # tf.gather, not slicing: slicing makes the order a compile-time constant.
@@ -237,38 +223,38 @@ class Compiled:
         if widths:
             batch = batch[:, :, : tf.reduce_max(widths)]
         now = first_step + tf.cast(step, tf.int64)
-        arguments = [batch, expected, weights, tf.gather(rates, step, axis=1), settings]
+        arguments = [batch, expected, weights, tf.gather(rates, step, axis=1)]
         draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
         draws = [tf.stack(states) for states in zip(*draws, strict=True)]
         if runs == 1:
             arguments, draws = ([part[0] for part in parts] for parts in (arguments, draws))
         return draws, *arguments
 
-    def _step(self, vectorize, values, states, draws, batch, expected, weights, rate, settings):
+    def _step(self, vectorize, values, states, draws, batch, expected, weights, rate):
         """Return each run's mean loss over real rows, and its values and states after a step."""
-        drop, settings = tf.split(settings, [len(self._dropouts), -1], axis=-1)
         total, data = tf.reduce_sum(weights, axis=-1), (batch, expected, weights)
 
         def gradients(part):
             rows = data
             if part is not None:
                 rows = [rows_of(part, array, total.shape.rank) for array in data]
-            return self._gradients(vectorize, values, draws, drop, *rows, total)
+            return self._gradients(vectorize, values, draws, *rows, total)
 
         loss, gradients = self._parts.summed(gradients, (total, values))
-        parts = (states, rate, settings, gradients, values)
+        parts = (states, rate, gradients, values)
         values, states = vectorize(lambda parts: self._update(*parts), parts)
         return loss, list(values), list(states)
 
-    def _gradients(self, vectorize, values, draws, drop, batch, expected, weights, total):
+    def _gradients(self, vectorize, values, draws, batch, expected, weights, total):
         """Return each run's loss, summed over rows by their share of `total`, and gradients."""
-        with tf.GradientTape() as tape, self._substituted(values, draws, drop):
+        variables = [*self.model.trainable_variables, *self.generators.states]
+        with tf.GradientTape() as tape, substituted_values(variables, [*values, *draws]):
             tape.watch(values)
             encoded = self.model.encode(batch, training=True)
 
         def loss(parts):
-            values, draws, drop, encoded, expected, weights, total = parts
-            with tf.GradientTape() as tape, self._substituted(values, draws, drop):
+            values, draws, encoded, expected, weights, total = parts
+            with tf.GradientTape() as tape, substituted_values(variables, [*values, *draws]):
                 # Token numbers have no gradient.
                 inputs = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
@@ -277,18 +263,10 @@ class Compiled:
             return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
 
         # The gradient is inside the map: outside, XLA would compile again for every value.
-        parts = (values, draws, drop, encoded, expected, weights, total)
+        parts = (values, draws, encoded, expected, weights, total)
         loss, (gradients, through) = vectorize(loss, parts)
         through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
         return loss, [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
-
-    @contextmanager
-    def _substituted(self, values, draws, rates):
-        """Use the weights, random states and dropout rates of one or more runs in the model."""
-        variables = [*self.model.trainable_variables, *self.generators.states]
-        rates = tf.unstack(rates, len(self._dropouts), axis=-1)
-        with substituted_values(variables, [*values, *draws]), dropout_rates(self._dropouts, rates):
-            yield
 
     def _predict_batch(self, values, inputs, rows, width):
         batch = tf.gather(inputs, rows)
@@ -350,7 +328,6 @@ class Program:
         self._values: list[np.ndarray] | None = None
         self._states: list[np.ndarray] | None = None
         self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
-        self._settings = self.compiled.settings(model, optimizer)
         self.width = 1  # of the stacks that its requests join
         self.feed(inputs, targets, lengths)
         self.seeds = self.compiled.generators.seeds(seed)
@@ -397,7 +374,7 @@ class Program:
         data = self.inputs, self.targets, self.seeds
         widths = self.compiled.widths(plan, self._lengths)
         now = self._now(), states, *data, plan, widths
-        return TrainRequest(*now, rates, first_step, self._settings)
+        return TrainRequest(*now, rates, first_step)
 
     def accept(self, result: TrainResult) -> np.ndarray:
         """Store the values and states of a result; returns its losses."""

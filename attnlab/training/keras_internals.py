@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 from keras.src import backend
 from keras.src.backend import config
 from keras.src.backend.common import global_state
 from keras.src.backend.common.stateless_scope import in_stateless_scope
-from keras.src.optimizers.base_optimizer import BaseOptimizer, clip_by_global_norm
+from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 _WAITING = "uninitialized_variables"
 
@@ -29,25 +28,6 @@ def seed_states(model: keras.Model) -> list[keras.Variable]:
         for variable in model.non_trainable_variables
         if variable.path.endswith("seed_generator_state")
     ]
-
-
-def dropouts(model: keras.Model) -> list:
-    """Return a model's dropout layers with a rate above 0 that may be a tensor."""
-    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "rate_may_differ")]
-    return [layer for layer in layers if layer.rate]
-
-
-@contextmanager
-def dropout_rates(layers: Sequence[Any], rates: Sequence[Any]) -> Iterator[None]:
-    """Replace the rates of dropout layers while the body runs."""
-    before = [layer.rate for layer in layers]
-    for layer, rate in zip(layers, rates, strict=True):
-        layer.rate = rate
-    try:
-        yield
-    finally:
-        for layer, rate in zip(layers, before, strict=True):
-            layer.rate = rate
 
 
 @contextmanager
@@ -138,19 +118,9 @@ class _Functional:
     _apply_weight_decay = BaseOptimizer._apply_weight_decay
     _backend_update_step = BaseOptimizer._backend_update_step
 
-    def _clip_gradients(self, grads):
-        """Clip gradients as Keras does, but don't compare settings, which may be tensors, to 0."""
-        if self.global_clipnorm is not None:
-            return clip_by_global_norm(grads, self.global_clipnorm)
-        if self.clipvalue is not None:
-            return [keras.ops.clip(grad, -self.clipvalue, self.clipvalue) for grad in grads]
-        return grads
-
 
 class OptimizerFunction:
     """An optimizer's formula as a pure function; Keras's own methods change variables.
-
-    Weight decay and clipping bounds are arguments, too, if the optimizer has them.
 
     Args:
         optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras.
@@ -161,8 +131,6 @@ class OptimizerFunction:
     Attributes:
         optimizer: an equal optimizer, whose variables have the shapes of the states.
     """
-
-    _OF_EACH_RUN = ("weight_decay", "global_clipnorm", "clipvalue")
 
     def __init__(
         self,
@@ -178,17 +146,10 @@ class OptimizerFunction:
         self.optimizer = functional.from_config(optimizer.get_config())
         self.optimizer.exclude_from_weight_decay(var_list=list(not_decayed))
         self.optimizer.build(variables)
-        self._settings = [n for n in self._OF_EACH_RUN if getattr(optimizer, n) is not None]
 
-    def settings(self, optimizer: keras.Optimizer) -> np.ndarray:
-        """Return the settings (n,) of an optimizer that otherwise equals this one."""
-        return np.array([getattr(optimizer, name) for name in self._settings], np.float32)
-
-    def __call__(self, states, rate, settings, gradients, values) -> tuple[list, list]:
+    def __call__(self, states, rate, gradients, values) -> tuple[list, list]:
         """Return the new values of the trained variables and the new states after a step."""
         optimizer, variables = self.optimizer, self._variables
-        for name, value in zip(self._settings, keras.ops.unstack(settings), strict=True):
-            setattr(optimizer, name, value)
         with substituted_values([*optimizer.variables, *variables], [*states, *values]) as scope:
             optimizer.learning_rate = rate
             optimizer.apply(gradients, variables)

@@ -93,9 +93,7 @@ def cached_program(
     def make() -> Cached:
         return compile(model, make_optimizer(options.name, options.settings))
 
-    constants = {k: v for k, v in options.settings.items() if k != "learning_rate"}
-    sizes = constants, config.model.settings.get("dropout"), *shapes
-    program = shared_program(config, model, make, *sizes, user=user)
+    program = shared_program(config, model, make, *shapes, user=user)
     if program.model is not model:
         _start_anew(program, model, options.settings["learning_rate"])
     return program

@@ -165,9 +165,8 @@ def test_a_factor_is_one_of_the_rate(optimizer):
 
     def steps(factors, rate):
         update, now, kept = OptimizerFunction(optimizer, variables, factors), start, states
-        settings = update.settings(optimizer)
         for _ in range(3):
-            now, kept = update(kept, rate, settings, gradients, now)
+            now, kept = update(kept, rate, gradients, now)
         return [np.asarray(each) for each in now]
 
     whole, half = steps(None, 0.1), steps(None, 0.025)

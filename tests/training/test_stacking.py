@@ -8,10 +8,8 @@ import time
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from attnlab.runner.building import import_tensorflow
-from attnlab.training.batches import BatchPlan
 from attnlab.training.stacking import StackScheduler, submit, width_of
 
 import_tensorflow()
@@ -161,7 +159,6 @@ def test_stacks_are_powers_of_two_for_every_thread():
 
 SMALL = ("task.history=5", "trainer.batch_size=8", "model.units=4")
 FIB = ("task=fib", "task.count=60", *SMALL)
-SIMPLEST = ("attention=none", "model.cell=simple")
 BAHDANAU = ("attention=bahdanau", "model.cell=simple")
 EACH_ITS_OWN_DATA = (
     *("task=fib_random", "task.train_windows=50", "task.validation_windows=20", *SMALL),
@@ -234,64 +231,6 @@ def test_stacked_runs_agree_with_separate_runs(learners, caplog, given):
     for one, other in zip(StackScheduler(threads=2).run(works), alone, strict=True):
         assert_agree(one, other)
     assert not caplog.messages  # they were stacked
-
-
-def first_step(learner, rate=0.1):
-    """Weights after one step, together with others."""
-
-    def work():
-        learner.width, (plan, *_) = 2, learner.chunks(1)
-        learner.train(BatchPlan(plan.indices[:1], plan.weights[:1]), np.array([rate]), 0)
-        return learner.model.get_weights()
-
-    return work
-
-
-def first_step_of_keras(learner, rate=0.1):
-    """The same by Keras's own optimizer."""
-    program, model, (plan, *_) = learner.program, learner.model, learner.chunks(1)
-    rows, weights = plan.indices[0], plan.weights[0]
-    with tf.GradientTape() as tape:
-        output = model(tf.gather(program.inputs, rows), training=True)
-        losses = program.loss(tf.gather(program.targets, rows), output)
-        loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    learner.optimizer.learning_rate = rate
-    learner.optimizer.apply(gradients, model.trainable_variables)
-    return model.get_weights()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        (("optimizer.weight_decay=0.5", "optimizer.clip_norm=1e-4"), ("optimizer.clip_norm=9",)),
-        (("optimizer.clip_value=1e-5",), ("optimizer.clip_value=9", "optimizer.weight_decay=0")),
-        (("optimizer=muon", "optimizer.weight_decay=0.5"), ("optimizer=muon",)),
-    ],
-)
-def test_runs_of_other_clipping_and_decay_share_a_program(learners, given):
-    both = [(*SIMPLEST, "optimizer=adamw", "optimizer.epsilon=1", *each) for each in given]
-    (one,), (other,) = (learners(*each, seeds=(0,)) for each in both)
-    assert one.program.compiled is other.program.compiled
-    found = StackScheduler(threads=1).run([first_step(one), first_step(other)])
-    for each, weights in zip(both, found, strict=True):
-        (alone,) = learners(*each, seeds=(0,))
-        for got, expected in zip(weights, first_step_of_keras(alone), strict=True):
-            # Muon makes small singular values large, and with them the last bits.
-            near = 1e-5 if "optimizer=muon" in each else 1e-7
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=near)
-    assert max(np.max(np.abs(a - b)) for a, b in zip(*found, strict=True)) > 1e-4
-
-
-def test_runs_that_drop_at_other_rates_share_a_program(learners):
-    rates = [(*SIMPLEST, "attention=bahdanau", f"model.dropout={rate}") for rate in (0.1, 0.7)]
-    alone = [epochs(*learners(*each, seeds=(3,)), 2)() for each in rates]
-    (one,), (other,) = (learners(*each, seeds=(3,)) for each in rates)
-    assert one.program.compiled is other.program.compiled
-    works = [epochs(learner, 2, width=2) for learner in (one, other)]
-    for found, expected in zip(StackScheduler(threads=1).run(works), alone, strict=True):
-        assert_agree(found, expected)
-    assert np.max(np.abs(alone[0][0] - alone[1][0])) > 1e-3
 
 
 def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):

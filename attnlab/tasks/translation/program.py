@@ -182,8 +182,7 @@ class TranslationProgram:
                 return self._gradients(rows_of(part, source), rows_of(part, target), count)
 
         loss, gradients = self.parts.summed(gradients, (tf.zeros(()), values))
-        settings = tf.constant(self._update.settings(self.optimizer))
-        values, states = self._update(states, rate, settings, gradients, values)
+        values, states = self._update(states, rate, gradients, values)
         self._copies.assign([*values, *states])
         return loss, count
 
