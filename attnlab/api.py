@@ -141,25 +141,25 @@ class Comparison:
     """
 
     def __init__(self, comparisons: Comparisons) -> None:
-        from attnlab.comparison import formats
+        from attnlab.comparison import tables
 
-        self._comparisons, self._formats = comparisons, formats
+        self._comparisons, self._tables = comparisons, tables
         self.warnings = [text for task in comparisons.tasks for text in task.warnings]
         self.warnings += comparisons.left_out
-        self.table = _frame(formats.numbers(comparisons))
+        self.table = _frame(tables.numbers(comparisons).to_dict("records"))
 
     def __repr__(self) -> str:
         text = io.StringIO()
-        self._formats.print_comparisons(self._comparisons, text)
+        self._tables.print_comparisons(self._comparisons, text)
         return text.getvalue().rstrip()
 
     def _repr_markdown_(self) -> str:
-        return self._formats.markdown(self._comparisons)
+        return self._tables.markdown(self._comparisons)
 
     @cached_property
     def figure(self) -> Picture:
         """Learning curves, means with intervals, and differences to the reference."""
-        from attnlab.comparison.shown import comparison_figure
+        from attnlab.comparison.charts import comparison_figure
         from attnlab.views.png.figure import draw
 
         png = io.BytesIO()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,9 @@ from unittest.mock import patch
 
 import numpy as np
 
+from attnlab.comparison.charts import colours_of
 from attnlab.comparison.comparison import Comparison, Comparisons, Options, compare
 from attnlab.comparison.selection import Filters
-from attnlab.comparison.shown import colours_of
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.report.page import reported_runs
 from attnlab.tasks.base import ReportedRun
@@ -81,12 +82,18 @@ def write_run(
     folder = runs / task / attention / f"2026-05-01_{number // 60:02d}{number % 60:02d}00_s{seed}"
     folder.mkdir(parents=True)
     began = f"2026-05-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
-    known = {"task": task, "attention": attention, "seed": seed, "started": began}
-    own = {"format": 2, "state": state, **known, "data_digest": "d" * 64, **(status or {})}
-    settings = {"task.name": task, "attention.name": attention, "seed": seed, **(config or {})}
+    names = {"task": task, "attention": attention, "seed": seed}
+    settings = copy.deepcopy({**_CONFIG, "seed": seed})
+    changes = {"task.name": task, "attention.name": attention, **(config or {})}
+    for key, value in changes.items():
+        section, _, leaf = key.partition(".")
+        settings.setdefault(section, {})[leaf] = value
     documents = {
-        "status.json": own,
-        "config.yaml": _changed(_CONFIG, settings),  # JSON is YAML, too
+        "status.json": {
+            **{"format": 2, "state": state, **names, "started": began, "data_digest": "d" * 64},
+            **(status or {}),
+        },
+        "config.yaml": settings,  # JSON is YAML, too
         "environment.json": {**_ENVIRONMENT, **(environment or {})},
     }
     for file, document in documents.items():
@@ -99,9 +106,7 @@ def write_run(
         run.write_json(
             "metrics.json",
             {
-                "task": task,
-                "attention": attention,
-                "seed": seed,
+                **names,
                 "test": {name: rmse, "mae" if name == "rmse" else "chrf": rmse},
                 "metric": name,
                 "units": units,
@@ -175,16 +180,3 @@ def _misses(rmse: float, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     misses = rng.normal(size=len(_TARGETS))
     return misses * rmse / np.sqrt(np.mean(misses**2))
-
-
-def _changed(config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    changed = {
-        key: dict(value) if isinstance(value, dict) else value for key, value in config.items()
-    }
-    for key, value in settings.items():
-        section, _, leaf = key.partition(".")
-        if leaf:
-            changed.setdefault(section, {})[leaf] = value
-        else:
-            changed[section] = value
-    return changed

@@ -148,7 +148,9 @@ def test_filters_are_those_of_the_command_line(three_groups):
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5
     with pytest.raises(attnlab.RequestError, match="mechanisms: none, bahdanau"):
         attnlab.compare(runs_folder=three_groups, attention="nne")
-    with pytest.raises(attnlab.RequestError, match="there is no state 'done'. States: completed, "):
+    with pytest.raises(
+        attnlab.RequestError, match="--state: expected one of completed, .* got 'done'"
+    ):
         attnlab.runs(state="done")
     with pytest.raises(attnlab.RequestError, match="since=3: must be an age such as 90m"):
         attnlab.runs(since=3)

@@ -65,18 +65,18 @@ def command(
     """
     check_figure(plot, "--plot")
     comparisons = compared(filters, runs, **options)
-    from attnlab.comparison import formats
+    from attnlab.comparison import tables
 
     if form == "table":
-        formats.print_comparisons(comparisons)
+        tables.print_comparisons(comparisons)
     else:
-        click.echo(formats.WRITERS[form](comparisons).rstrip("\n"))
+        click.echo(tables.WRITERS[form](comparisons).rstrip("\n"))
     if form in ("csv", "json"):  # they have no place for warnings
         left_out = (f"left out: {text}" for text in comparisons.left_out)
         for text in [*(text for task in comparisons.tasks for text in task.warnings), *left_out]:
             click.echo(f"attnlab: {text}", err=True)
     if plot:
-        from attnlab.comparison.shown import comparison_figure
+        from attnlab.comparison.charts import comparison_figure
 
         save_figure(comparison_figure(comparisons), plot, "--plot")
 

@@ -29,4 +29,4 @@ def command(words: tuple[str, ...]) -> None:
         key = word.partition("=")[0]
         click.echo("\n".join(settings.explained(word if key in settings.GROUPS else key)))
     if not words:
-        click.echo("\n".join(dict.fromkeys(each.key for each in settings.settings())))
+        click.echo("\n".join(dict.fromkeys(setting.key for setting in settings.settings())))

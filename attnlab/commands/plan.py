@@ -9,8 +9,6 @@ import click
 from attnlab.commands.options import choice_options, chosen_runs, keys, runs_option
 from attnlab.comparison.selection import Filters
 
-_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-
 
 @click.command("plan")
 @click.option(
@@ -22,24 +20,16 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--power",
-    type=_SHARE,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.8,
     show_default=True,
     help="Probability of finding the difference if it exists.",
-)
-@click.option(
-    "--alpha",
-    type=_SHARE,
-    default=0.05,
-    show_default=True,
-    help="Probability of finding a difference that doesn't exist.",
 )
 @choice_options
 @runs_option
 def command(
     difference: str,
     power: float,
-    alpha: float,
     filters: Filters,
     by: str,
     within: str | None,
@@ -54,10 +44,9 @@ def command(
     spread of differences, so each number comes with a range.
     """
     from attnlab.comparison.comparison import Options
-    from attnlab.comparison.plan import Goal, plan, print_plans
+    from attnlab.comparison.plan import plan, print_plans
 
-    goal = Goal(difference.strip(), power, alpha)
     chosen = chosen_runs(filters, runs, everything)
     options = Options(keys(by, "--by"), keys(within, "--within"), **choices)
-    plans, left_out = plan(chosen.runs, options, goal)
-    print_plans(plans, [*left_out, *chosen.left_out], goal)
+    plans, left_out = plan(chosen.runs, options, difference, power)
+    print_plans(plans, [*left_out, *chosen.left_out], difference, power)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 import click
 from rich.text import Text
 
-from attnlab import __version__
 from attnlab.commands.options import listed_runs, runs_folder, runs_option
-from attnlab.config.arguments import key_of, quoted
-from attnlab.errors import RequestError, SweepFailed, explained
-from attnlab.records import files
+from attnlab.config.arguments import key_of
+from attnlab.errors import RequestError, SweepFailed
 from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies
-from attnlab.studies.study import Study
 from attnlab.terminal import plain_console, plain_table
 
 Train = Callable[[list[str]], int]
@@ -62,17 +58,44 @@ def command(
         if key_of(word) in ("seed", "paths.runs", "sweep.name"):
             raise RequestError(f"{word}: not with a study, which has --seeds and --runs instead.")
     study = replace(study, seeds=seeds or study.seeds, added=[*overrides])
-    failed = None
-    place = [f"paths.runs={quoted(str(runs_folder(runs)))}"] if runs else []
-    for sweep, words in study.sweeps(runs_folder(runs) / "sweeps").items():
-        words = ["-m", *words, *place, f"sweep.name={sweep}"]
-        click.echo(f"attnlab {shlex.join(words)}")
+    folder, failed = runs_folder(runs), None
+    for words in study.commands(folder if runs else None):
+        click.echo(shlex.join(["attnlab", *words]))
         try:
             train(words)
         except SweepFailed as error:
             failed = error
-    if "sweep.dry_run" not in map(key_of, overrides):
-        _report(study, runs, failed)
+    if "sweep.dry_run" in map(key_of, overrides):
+        return 0
+    listed = listed_runs(runs)
+    # Not the runs of other seeds or of older versions of the study.
+    paths = {entry.run.path for s in study.compared for entry in runs_of_last_command(listed, s)}
+    entries = [entry for entry in listed if entry.run.path in paths]
+    if failed and all(entry.status["state"] != "completed" for entry in entries):
+        raise failed
+    from attnlab.report.results import result_sentence
+    from attnlab.studies.results import results, write_report
+
+    outcome, place = results(study, entries), folder / "studies" / study.title
+    write_report(
+        outcome,
+        entries,
+        place,
+        runs=folder if runs else None,
+        announce=lambda text: click.echo(f"attnlab: {text}", err=True),
+    )
+    for comparison in outcome.main.tasks:
+        click.echo(result_sentence(comparison))
+    for cell in outcome.report_cells:
+        click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
+    click.echo(f"report: {place / 'report.html'}")
+    if failed:
+        raise failed
+    if outcome.missing and not study.is_part:
+        raise RequestError(
+            f"study {study.name}: published: no run has {outcome.missing[0].label}, so its number "
+            "can't be compared."
+        )
     return 0
 
 
@@ -89,52 +112,3 @@ def _list() -> int:
     plain_console().print(table)
     click.echo("minutes: on 2 cores, whole study / --quick; - if not measured")
     return 0
-
-
-def _report(study: Study, runs: str | None, failed: SweepFailed | None) -> None:
-    """Write the report of the runs there are, and print the results.
-
-    Raises:
-        SweepFailed: Jobs failed.
-        RequestError: A published number has no run.
-    """
-    listed = listed_runs(runs)
-    # Not the runs of other seeds or of older versions of the study.
-    ours = {entry.run.path for s in study.compared for entry in runs_of_last_command(listed, s)}
-    entries = [entry for entry in listed if entry.run.path in ours]
-    if failed and all(entry.status["state"] != "completed" for entry in entries):
-        raise failed
-    from attnlab.comparison.shown import comparison_figure
-    from attnlab.report.results import result_sentence
-    from attnlab.studies.page import study_page
-    from attnlab.studies.results import results, table_csv
-    from attnlab.views.png.figure import save
-
-    outcome = results(study, entries)
-    page = study_page(
-        outcome,
-        entries,
-        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
-        about=f"attnlab {__version__}, {len(entries)} runs of study {study.title}",
-        announce=lambda text: click.echo(f"attnlab: {text}", err=True),
-        runs=runs,
-    )
-    folder = runs_folder(runs) / "studies" / study.title
-    with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        files.write_text(folder / "table.csv", table_csv(outcome))
-        files.write_text(folder / "report.html", page)
-        save(comparison_figure(outcome.main), folder / "comparison.png")
-    for comparison in outcome.main.tasks:
-        click.echo(result_sentence(comparison))
-    for cell in outcome.cells:
-        if cell.result or not study.is_part:
-            click.echo(f"{cell.published.system} ({cell.published.label}): {cell.verdict}")
-    click.echo(f"report: {folder / 'report.html'}")
-    if failed:
-        raise failed
-    if outcome.missing and not study.is_part:
-        raise RequestError(
-            f"study {study.name}: published: no run has {outcome.missing[0].label}, so its number "
-            "can't be compared."
-        )

@@ -7,9 +7,9 @@ in other settings, data, versions or machines.
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,19 +27,18 @@ from attnlab.comparison.runs import (
 )
 from attnlab.comparison.selection import check_keys
 from attnlab.comparison.statistics import (
-    Interval,
+    Difference,
     exp_interval,
-    item_tests,
+    holm,
     judge,
     sequential_interval,
     t_interval,
-    within,
 )
 from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
-from attnlab.tasks.declaration import ItemTest
+from attnlab.tasks.declaration import ItemTest, NoItemTest, load
 from attnlab.tasks.kinds import known_kind
 
 _MOST_NAMED = 5
@@ -66,30 +65,8 @@ class Options:
     # whether to run slow tests over test items, such as the paired bootstrap of translations; None
     # to run them if they take only seconds
     bootstrap: bool | None = None
-    # whether intervals and verdicts stay valid however often one looks; see `sequential`
+    # whether intervals and verdicts stay valid however often one looks
     sequential: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class GroupResult:
-    """The results of a group."""
-
-    group: Group  # its runs
-    interval: Interval  # mean over seeds and its interval, in the metric's units
-    best: float  # value of the best seed
-    worst: float  # value of the worst seed
-    # mean over seeds of the share of the best baseline's error that is removed; None if undefined
-    skill: float | None
-    parameters: tuple[int, int] | None  # smallest and largest number of parameters
-    seconds_per_epoch: float | None  # mean over seeds of the run's median epoch
-    # difference to the reference, or with `geometric` the ratio; None for the reference itself, and
-    # without shared seeds
-    difference: Interval | None = None
-    # the paired test's p value, corrected for the number of tests: Holm, or Bonferroni (sequential)
-    p_corrected: float | None = None
-    # the test over test items on the shared seeds; None if there is none
-    item_test: ItemTest | None = None
-    verdict: str = ""  # better, worse, ...; empty for the reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +84,14 @@ class Comparison:
     units: str  # of the metric; empty if it has none
     geometric: bool  # whether means are geometric and differences ratios
     sequential: bool  # whether intervals and verdicts stay valid however often one looks
-    # the best group first; in the order of keys if the metric has no better direction
-    results: tuple[GroupResult, ...]
+    # A row per group, the best group first; in the order of keys if the metric has no better
+    # direction. Columns: `group`, a `Group`; those of `attnlab compare --format csv`, which
+    # docs/reference has; and those of `Difference`, None in the reference's row. None: no value.
+    table: pd.DataFrame
     # None if there is one group, or if the group that the user named is one of another task
     reference: Group | None
     baseline: str | None  # the baseline of the skill; None if runs have several or none
+    item_test: ItemTest | None  # a test over test items, for its name and method, which all share
     notes: tuple[str, ...]  # how to read the results
     warnings: tuple[str, ...]  # reasons to doubt the results
 
@@ -121,9 +101,9 @@ class Comparison:
         return f"{self.task} {self.data}" if self.data else self.task
 
     @property
-    def groups(self) -> tuple[Group, ...]:
-        """The groups in the order of the results."""
-        return tuple(result.group for result in self.results)
+    def groups(self) -> list[Group]:
+        """The groups in the order of the table."""
+        return [*self.table["group"]]
 
     @property
     def records(self) -> list[RunRecord]:
@@ -136,14 +116,9 @@ class Comparison:
         return self.reference.name if self.reference else None
 
     @property
-    def differences(self) -> list[GroupResult]:
-        """The results that are compared with the reference: all except its own."""
-        return [result for result in self.results if result.verdict]
-
-    @property
-    def item_test(self) -> ItemTest | None:
-        """The first test over test items, for its name and method, which all tests share."""
-        return next((result.item_test for result in self.results if result.item_test), None)
+    def differences(self) -> pd.DataFrame:
+        """The rows of the groups that are compared with the reference: all except its own."""
+        return self.table[self.table["verdict"].notna()]
 
 
 class Comparisons(NamedTuple):
@@ -233,18 +208,57 @@ def _compare_task(
     by = (*options.by, *splitting)
     groups = make_groups(usable, by)
     reference = _reference(groups, options.reference) if len(groups) > 1 else None
-    judged, missing_tests = {}, list[str]()
+    # In the reference's row there is neither a difference nor a test.
+    differences, tests = dict[Group, Difference](), dict[Group, ItemTest]()
+    missing_tests = list[str]()
     if reference is not None:
         others = [group for group in groups if group is not reference]
         pairs = [group.pairs(reference) for group in others]
-        verdicts = judge(pairs, metric.direction, options.geometric, options.sequential)
-        tests, missing_tests = item_tests(others, reference, metric, options.bootstrap)
-        judged = {
-            group.key: {**verdict._asdict(), "item_test": test}
-            for group, verdict, test in zip(others, verdicts, tests, strict=True)
+        judged = judge(pairs, metric.direction, options.geometric, options.sequential)
+        differences = dict(zip(others, judged, strict=True))
+        tests, missing_tests = _item_tests(others, reference, metric, options.bootstrap)
+    rows = []
+    for group in groups:
+        group_runs, values = group.runs.values(), group.rows["VALUE"]
+        interval_of = sequential_interval if options.sequential else t_interval
+        interval = interval_of(np.log(values) if options.geometric else values)
+        interval = exp_interval(interval) if options.geometric else interval
+        low, high = interval.low, interval.high
+        if low is not None and high is not None:
+            # An interval of few, very different seeds can reach beyond the smallest or the largest
+            # value of a metric, where the true mean can't be.
+            low, high = max(low, metric.bounds[0]), min(high, metric.bounds[1])
+        seconds = [run.history().get("seconds") for run in group_runs]
+        sizes = [size for r in group_runs if isinstance(size := r.metrics.get("parameters"), int)]
+        key_columns = [f"{key}.name" if key in ("task", "data") else key for key in by]
+        test = tests.get(group)
+        row = {
+            "group": group,
+            "task": task,
+            "data": data or None,
+            "metric": metric.path,
+            **dict(zip(key_columns, group.key, strict=True)),
+            "n": interval.n,
+            "mean": interval.mean,
+            "low": low,
+            "high": high,
+            "best": float(values.max() if metric.direction > 0 else values.min()),
+            "worst": float(values.min() if metric.direction > 0 else values.max()),
+            "skill": _mean([metric.skill(run.metrics) for run in group_runs]),
+            "parameters": max(sizes, default=None),
+            # the median, because the first epoch includes compiling
+            "seconds_per_epoch": _mean([plain.median(s) if s else None for s in seconds]),
+            "reference": reference.label if reference else None,
+            "intervals": "sequential" if options.sequential else "t",
+            **differences.get(group, Difference())._asdict(),
+            "item_test": test and test.name,
+            "items": test and test.items,
+            "item_statistic": test and test.statistic,
+            "item_p": test and test.p,
+            "item_p_holm": test and test.p_holm,
         }
-    results = [_result(group, metric, options, judged.get(group.key, {})) for group in groups]
-    results.sort(key=lambda result: -metric.direction * result.interval.mean)
+        rows.append(row)
+    rows.sort(key=lambda row: -metric.direction * row["mean"])
     notes, warnings = [], []
     if older := len(usable) - sum(len(group.rows) for group in groups):
         number = "1 older run" if older == 1 else f"{older} older runs"
@@ -278,9 +292,10 @@ def _compare_task(
         units=str(metrics[-1].get("units", "")) if has_units else "",
         geometric=options.geometric,
         sequential=options.sequential,
-        results=tuple(results),
+        table=pd.DataFrame(rows, dtype=object),
         reference=reference,
         baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
+        item_test=next(iter(tests.values()), None),
         notes=(*notes, *missing_tests),
         warnings=(*warnings, *doubts(groups, by)),
     )
@@ -303,29 +318,31 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.replace("/", ",").split(",")]
 
 
-def _result(
-    group: Group, metric: Quantity, options: Options, judged: Mapping[str, Any]
-) -> GroupResult:
-    """Compute a group's results; `judged` has its difference to the reference."""
-    interval_of = sequential_interval if options.sequential else t_interval
-    values = group.rows["VALUE"]
-    interval = interval_of(np.log(values) if options.geometric else values)
-    interval = exp_interval(interval) if options.geometric else interval
-    ends = sorted(values.tolist(), reverse=metric.direction > 0)
-    runs = group.runs.values()
-    seconds = [run.history().get("seconds") for run in runs]
-    sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
-    return GroupResult(
-        group=group,
-        interval=within(interval, metric.bounds),
-        best=ends[0],
-        worst=ends[-1],
-        skill=_mean([metric.skill(run.metrics) for run in runs]),
-        parameters=(min(sizes), max(sizes)) if sizes else None,
-        # the median, because the first epoch includes compiling
-        seconds_per_epoch=_mean([plain.median(s) if s else None for s in seconds]),
-        **judged,
-    )
+def _item_tests(
+    groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
+) -> tuple[dict[Group, ItemTest], list[str]]:
+    """Test over test items whether groups differ from a reference, by the test of the metric.
+
+    Returns the tests, and notes on why tests are missing. `bootstrap` is `always` of `ItemTester`.
+    """
+    tester = metric.metric.item_test if metric.metric and metric.is_test else None
+    pairs = {}
+    for group in groups:
+        seeds = group.rows.index.intersection(reference.rows.index)
+        if len(seeds):
+            sides = [[run.run for run in side.rows["RUN"][seeds]] for side in (group, reference)]
+            pairs[group] = sides[0], sides[1]
+    if tester is None or not pairs:
+        return {}, []
+    try:
+        results = load(tester)(metric.leaf, list(pairs.values()), always=bootstrap)
+    except NoItemTest as error:
+        return {}, [str(error)]
+    except RequestError as error:
+        return {}, [f"no test over test items: {error}"]
+    corrected = holm([test.p if test else None for test in results])
+    tests = zip(pairs, results, corrected, strict=True)
+    return {group: replace(test, p_holm=p) for group, test, p in tests if test}, []
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -12,6 +12,7 @@ is a range of numbers, for both ends of its chi-square interval.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,11 +22,9 @@ import numpy as np
 from scipy import stats
 
 from attnlab.comparison.comparison import Comparison, Options, compare
-from attnlab.comparison.formats import print_notes, print_tables
 from attnlab.comparison.runs import Group
-from attnlab.comparison.sequential import ALPHA
-from attnlab.comparison.statistics import ENOUGH_SEEDS, paired_differences
-from attnlab.comparison.tables import heading
+from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, paired_differences
+from attnlab.comparison.tables import heading, print_notes, print_tables
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
 from attnlab.terminal import NOTHING, duration, number_format, plain_console
@@ -33,36 +32,6 @@ from attnlab.views.records import Table
 
 MOST_SEEDS = 10_000
 _LARGE = 30.0  # standard deviations; five pairs find any larger effect, for which SciPy has NaN
-
-
-class Goal(NamedTuple):
-    """The difference that a comparison is to find, and with which error rates."""
-
-    difference: str  # in the metric's units, or as a percentage of the reference's mean
-    power: float = 0.8  # probability of finding it if it exists
-    alpha: float = ALPHA  # probability of finding one that doesn't exist
-
-    def size(self, mean: float, geometric: bool) -> float:
-        """Return the size of a difference to a reference with this mean.
-
-        With `geometric` it is the logarithm of a ratio.
-
-        Raises:
-            RequestError: The difference is neither a number above 0 nor a percentage.
-        """
-        is_share = self.difference.endswith("%")
-        try:
-            value = float(self.difference.removesuffix("%"))
-        except ValueError:
-            value = math.nan
-        if not 0 < value < math.inf or (geometric and not is_share):
-            raise RequestError(
-                f"--difference={self.difference}: must be a percentage of the reference's mean "
-                "such as 5%, or, without --geometric, a number above 0 such as 0.5."
-            )
-        if not is_share:
-            return value
-        return math.log1p(value / 100) if geometric else value / 100 * abs(mean)
 
 
 class GroupPlan(NamedTuple):
@@ -86,30 +55,42 @@ def power(effect: float, n: int, alpha: float = ALPHA) -> float:
     return float(below + 1 - missed)
 
 
-def seeds_for(effect: float, wanted: float, alpha: float = ALPHA) -> int | None:
+def seeds_for(effect: float, least_power: float, alpha: float = ALPHA) -> int | None:
     """Return the smallest number of pairs, at least two, with this power; None: > `MOST_SEEDS`."""
-    low, high = 1, MOST_SEEDS  # the power of `low` pairs is too small
-    effect = min(abs(effect), _LARGE)
-    if power(effect, high, alpha) < wanted:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(effect, middle, alpha) >= wanted else (middle, high)
-    return high
+    size, numbers = min(abs(effect), _LARGE), range(MOST_SEEDS + 1)
+    n = bisect.bisect_left(numbers, least_power, lo=2, key=lambda n: power(size, n, alpha))
+    return n if n <= MOST_SEEDS else None
 
 
 def plan(
-    entries: Sequence[ListedRun], options: Options, goal: Goal
+    entries: Sequence[ListedRun], options: Options, difference: str, least_power: float = 0.8
 ) -> tuple[list[GroupPlan], list[str]]:
     """Plan comparisons with the references; also describe the runs and groups left out.
 
     The level of each test is alpha / number of tests of its task, the first step of Holm's
     correction.
 
+    Args:
+        entries: Existing runs.
+        options: How they are compared.
+        difference: What is to be found: a number in the metric's units, or a percentage of the
+            reference's mean, such as `5%`.
+        least_power: The probability of finding the difference if it exists.
+
     Raises:
         RequestError: See `compare`; or no two groups share two seeds whose differences differ; or
-            the goal doesn't fit the metric.
+            the difference doesn't fit.
     """
+    is_share = difference.endswith("%")
+    try:
+        value = float(difference.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf or (options.geometric and not is_share):
+        raise RequestError(
+            f"--difference={difference}: must be a percentage of the reference's mean such as 5%, "
+            "or, without --geometric, a number above 0 such as 0.5."
+        )
     tasks, left_out = compare(entries, replace(options, bootstrap=False))
     plans = []
     for task in tasks:
@@ -117,9 +98,12 @@ def plan(
         if reference is None:
             left_out.append(f"{task.name}: {task.notes[-1]}")
             continue
-        level = goal.alpha / len(task.differences)
-        size = goal.size(float(reference.rows["VALUE"].mean()), options.geometric)
-        for group in (result.group for result in task.differences):
+        size = value
+        if is_share:
+            mean = abs(float(reference.rows["VALUE"].mean()))
+            size = math.log1p(value / 100) if options.geometric else value / 100 * mean
+        others = [group for group in task.groups if group is not reference]
+        for group in others:
             differences = paired_differences(*group.pairs(reference), options.geometric)
             n = len(differences)
             if n < 2 or not np.ptp(differences):
@@ -128,7 +112,8 @@ def plan(
                 continue
             ends = [math.sqrt((n - 1) / stats.chi2.isf(tail, n - 1)) for tail in (0.025, 0.975)]
             deviations = tuple(float(differences.std(ddof=1)) * end for end in (1.0, *ends))
-            numbers = [seeds_for(size / spread, goal.power, level) for spread in deviations]
+            level = ALPHA / len(others)
+            numbers = [seeds_for(size / spread, least_power, level) for spread in deviations]
             seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
             missing, seconds = 0, 0.0
             for side in (group, reference):
@@ -142,32 +127,29 @@ def plan(
     return plans, left_out
 
 
-def print_plans(plans: Sequence[GroupPlan], left_out: Sequence[str], goal: Goal) -> None:
+def print_plans(
+    plans: Sequence[GroupPlan], left_out: Sequence[str], difference: str, least_power: float
+) -> None:
     """Print a table, with notes and warnings."""
     rows = []
     for row in plans:
-        task = row.comparison
         write = number_format(row.deviations, digits=3)  # per row: spreads may differ a lot
         spread, low, high = map(write, row.deviations)
         seeds, fewest, most = (f">{MOST_SEEDS:,}" if n is None else f"{n:,}" for n in row.seeds)
-        size = (
-            f"{math.exp(row.difference):.4g} times" if task.geometric else f"{row.difference:.4g}"
-        )
+        is_ratio = row.comparison.geometric
+        size = f"{math.exp(row.difference):.4g} times" if is_ratio else f"{row.difference:.4g}"
         cost = [f"{row.missing:,}", duration(row.seconds)] if row.seeds[0] else [NOTHING] * 2
-        spread = f"{spread} [{low}, {high}]"
-        numbers = [size, str(row.n), spread, f"{seeds} ({fewest} to {most})", *cost]
-        rows.append([task.name, row.group.name, *numbers])
+        numbers = [f"{spread} [{low}, {high}]", f"{seeds} ({fewest} to {most})", *cost]
+        rows.append([row.comparison.name, row.group.name, size, str(row.n), *numbers])
     header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "runs", "time"]
     console = plain_console()
-    print_tables(
-        console, f"to find a difference of {goal.difference}", [Table("", header, rows, 2)]
-    )
+    print_tables(console, f"to find a difference of {difference}", [Table("", header, rows, 2)])
     tasks = dict.fromkeys(row.comparison for row in plans)
     notes = [
         *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
         "n: shared seeds; sd: standard deviation of their paired differences",
-        f"seeds: for power {goal.power:g} at alpha {goal.alpha:g} / number of groups compared "
-        f"with the reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
+        f"seeds: for power {least_power:g} at alpha {ALPHA:g} / number of groups compared with the "
+        f"reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
         "runs: missing runs of both groups, and their time",
     ]
     warnings = dict.fromkeys(text for task in tasks for text in task.warnings)

@@ -29,7 +29,6 @@ _IDLE = ("seed", "data.url")
 _PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "tokenizers", "sacrebleu")
 _MECHANISM = ("attention", "attention.name")  # keys whose values are mechanisms
 _SHOWN_DIGITS = 8  # shown digits of a hash
-_MOST_NAMED = 5
 
 
 class NothingToCompare(RequestError):
@@ -70,10 +69,18 @@ def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
         try:
             if state == "damaged":
                 raise RequestError(str(status["error"]))
-            if state == "completed":
-                records.append(_read(run, status))
-            else:
+            if state != "completed":
                 states[state] += 1
+                continue
+            metrics, settings = run.read_metrics(), read_settings(run)
+            if not isinstance(metrics.get("test"), Mapping):
+                raise RequestError(f"{run.path / 'metrics.json'}: damaged: no test metrics.")
+            if not settings.get("seed", "").lstrip("-").isdigit():
+                raise RequestError(f"{run.path / 'config.yaml'}: damaged: no settings of a run.")
+            # Content identifies a file: it may have been moved, or changed in its place.
+            for key, digest in status.get("file_hashes", {}).items():
+                settings[key] = f"{Path(settings.get(key, 'null')).name} ({digest[:_SHOWN_DIGITS]})"
+            records.append(RunRecord(run, status, settings, metrics))
         except RequestError as error:
             damaged.append(str(error))
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
@@ -81,9 +88,7 @@ def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
         others = ", ".join(filter(None, [counts, *damaged[:1]])) or "none"
         raise NothingToCompare(f"--runs: no run is completed; there are {others}.")
     left_out = [f"not completed: {counts}"] if counts else []
-    left_out += damaged[:_MOST_NAMED]
-    if more := damaged[_MOST_NAMED:]:
-        left_out.append(f"... and {len(more)} other damaged runs")
+    left_out += damaged
     table = pd.DataFrame([record.settings for record in records]).fillna("null")
     data = [(record.status.get("data") or {}).get("name", "") for record in records]
     return table.assign(
@@ -92,18 +97,6 @@ def read_runs(entries: Iterable[ListedRun]) -> tuple[pd.DataFrame, list[str]]:
         DATA=[str(name) for name in data],
         SEED=[int(record.settings["seed"]) for record in records],
     ), left_out
-
-
-def _read(run: RunDirectory, status: Mapping[str, Any]) -> RunRecord:
-    metrics, settings = run.read_metrics(), read_settings(run)
-    if not isinstance(metrics.get("test"), Mapping):
-        raise RequestError(f"{run.path / 'metrics.json'}: damaged: it has no test metrics.")
-    if not settings.get("seed", "").lstrip("-").isdigit():
-        raise RequestError(f"{run.path / 'config.yaml'}: damaged: it has no settings of a run.")
-    # Content identifies a file: it may have been moved, or changed in its place.
-    for key, digest in status.get("file_hashes", {}).items():
-        settings[key] = f"{Path(settings.get(key, 'null')).name} ({digest[:_SHOWN_DIGITS]})"
-    return RunRecord(run, status, settings, metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +185,9 @@ def differing_settings(
     """
 
     def is_implied(run: RunRecord, key: str) -> bool:
-        is_download = key == "data.path" and key not in run.status.get("file_hashes", {})
-        return is_download or follows(
-            run.settings.get("attention.name"), key, run.settings.get(key)
-        )
+        if key == "data.path" and key not in run.status.get("file_hashes", {}):
+            return True  # the place of a download
+        return follows(run.settings.get("attention.name"), key, run.settings.get(key))
 
     differing = []
     ignored = {*by, *(f"{key}.name" for key in by), *_IDLE, *_COLUMNS}

@@ -49,14 +49,18 @@ class Filters:
         Raises:
             RequestError: A filter can't be parsed, or names a key that no run has.
         """
-        conditions = self.conditions
+        conditions = []
+        for text in self.where:
+            key, _, value = (part.strip() for part in text.partition("="))
+            if not key or not value:
+                raise RequestError(
+                    f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
+                )
+            conditions.append((key, value))
         earliest = 0.0 if self.since is None else _moment(str(self.since))
         states = {*self.states, *(("failed", "killed") if self.failed else ())}
         for state in states - {*STATES}:
-            hint = did_you_mean(str(state), [*STATES])
-            raise RequestError(
-                f"--state: there is no state {state!r}. States: {', '.join(STATES)}.{hint}"
-            )
+            raise RequestError(f"--state: expected one of {', '.join(STATES)}, got {state!r}.")
         matches = [
             entry
             for entry in entries
@@ -69,30 +73,18 @@ class Filters:
             matches = runs_of_sweep(matches, self.sweep)
         if not conditions or not matches:
             return matches
-        settings = [_settings_or_none(entry.run) for entry in matches]
+        settings: list[Mapping[str, str]] = []
+        for entry in matches:
+            try:
+                settings.append(read_settings(entry.run))
+            except RequestError:  # a damaged run satisfies no condition
+                settings.append({})
         check_keys("--where", [key for key, _ in conditions], settings)
         return [
             entry
             for entry, run_settings in zip(matches, settings, strict=True)
             if all(_means(text, setting(run_settings, key)) for key, text in conditions)
         ]
-
-    @property
-    def conditions(self) -> list[tuple[str, str]]:
-        """The keys and values of `where`.
-
-        Raises:
-            RequestError: A word is not `KEY=VALUE`.
-        """
-        pairs = []
-        for text in self.where:
-            key, _, value = (part.strip() for part in text.partition("="))
-            if not key or not value:
-                raise RequestError(
-                    f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
-                )
-            pairs.append((key, value))
-        return pairs
 
 
 def none_fits(entries: Sequence[ListedRun]) -> str:
@@ -137,14 +129,6 @@ def check_keys(option: str, keys: Iterable[str], runs: Iterable[Mapping[str, str
             inside = [name for name in names if name.startswith(f"{key}.")][:1]
             hint = f" Did you mean {inside[0]}?" if inside else did_you_mean(key, [*names])
             raise RequestError(f"{option}: no run has the config key {key!r}.{hint}")
-
-
-def _settings_or_none(run: RunDirectory) -> Mapping[str, str]:
-    """Read a run's settings; empty if its config can't be read."""
-    try:
-        return read_settings(run)
-    except RequestError:
-        return {}
 
 
 def _means(text: str, value: str | None) -> bool:
@@ -200,36 +184,28 @@ def choose_runs(listed: Sequence[ListedRun], filters: Filters) -> Chosen:
     Raises:
         RequestError: A filter can't be parsed, or names a key that no run has.
     """
-    if not filters:
-        return _newest(listed)
-    fitting = filters.apply(listed)
-    others = _without_studies(fitting)
-    if filters.sweep is not None or not others:
-        return Chosen(fitting, [])
-    return _choose(others, fitting, f"of studies ({_ALL})")
-
-
-def _newest(listed: Sequence[ListedRun]) -> Chosen:
-    """Choose the runs of the newest sweep, or of the newest single run's task."""
+    if filters:
+        matches = filters.apply(listed)
+        others = [run for run in matches if not is_of_study(run.status.get("sweep"))]
+        if filters.sweep is not None or not others:
+            return Chosen(matches, [])
+        return _chosen(others, matches, f"of studies ({_ALL})")
     # Sorting is stable: sweeps of studies come last, otherwise the newest one first.
     for sweep in sorted(newest_first(listed), key=is_of_study):
         if sweep is None:
             task = [run for run in listed if not run.status.get("sweep")][-1].status["task"]
-            runs = [run for run in _without_studies(listed) if run.status["task"] == task]
+            others = [run for run in listed if not is_of_study(run.status.get("sweep"))]
+            runs = [run for run in others if run.status["task"] == task]
             outside = f"task {task}, the task of the newest run"
         else:
             runs = runs_of_sweep(listed, sweep)
             outside = f"sweep {sweep}, the newest sweep"
         if any(shown_state(run.status) == "completed" for run in runs):
             advice = f"({_ALL}; or choose with --task, --sweep)"
-            return _choose(runs, listed, f"outside {outside} {advice}")
+            return _chosen(runs, listed, f"outside {outside} {advice}")
     return Chosen([*listed], [])
 
 
-def _choose(runs: list[ListedRun], among: Sequence[ListedRun], others: str) -> Chosen:
+def _chosen(runs: list[ListedRun], among: Sequence[ListedRun], others: str) -> Chosen:
     number = len(among) - len(runs)
     return Chosen(runs, [f"{number} run{'s' * (number > 1)} {others}"] if number else [])
-
-
-def _without_studies(runs: Sequence[ListedRun]) -> list[ListedRun]:
-    return [run for run in runs if not is_of_study(run.status.get("sweep"))]

@@ -1,23 +1,52 @@
-"""The statistics of a comparison: intervals over seeds, paired tests, Holm's correction."""
+"""The statistics of a comparison: intervals over seeds, paired tests, corrections of p values.
+
+Sequential intervals are confidence sequences: they stay valid however often one looks. A t interval
+is valid for one look, at a number of seeds fixed in advance. If you look after each of 64 seeds and
+stop as soon as the interval excludes 0, you find a difference that doesn't exist in a third of all
+cases. The sequential intervals C_n are valid together: P(all C_n contain the mean) >= 1 - alpha.
+
+C_n contains the means m that are not rejected by the test martingale of Wang and Ramdas (2024,
+arXiv 2310.03722, the Gaussian mixture of scale-invariant likelihood ratios; after Lai 1976):
+
+    e_n(m) = sqrt(r) ((1 + u) / (1 + r u))^(n / 2)
+    u = T^2 / (n - 1),  T = sqrt(n) (mean - m) / s,  r = 1 / (1 + n g)
+
+e_n(m) is the likelihood ratio of T between two hypotheses: the true mean is z standard deviations
+away from m, with z drawn from N(0, g); or the true mean is m. It doesn't depend on the standard
+deviation. It starts at e_1 = 1. If m is the true mean, the probability that it ever reaches
+1 / alpha is at most alpha (Ville's inequality). So
+
+    C_n = mean -+ s sqrt((n - 1) / n (k - 1) / (1 - k r)),  k = (alpha^2 r)^(-1 / n)
+
+if k r < 1; otherwise C_n contains all numbers, which is so below 5 values at alpha 0.05. g = 1 fits
+effects about as large as the spread. Any other g is valid, too, with wider intervals at some n and
+narrower ones at others. The only difference from the source: it leaves g open.
+
+The method assumes independent differences from one normal distribution, looked at in an order that
+doesn't depend on the results. Heavy tails on both sides make false verdicts rarer; skew and
+discrete values make them more frequent. In 20,000 simulations of 64 looks at alpha 0.05, this share
+had at least one look whose interval excluded the true mean, here and with the t interval: normal
+2.6 and 36 %, Laplace 1.6 and 31 %, t with 3 degrees of freedom 1.5 and 31 %, uniform 4.0 and 39 %;
+two values of equal probability 8.6 and 63 %, exponential 12 and 47 %, lognormal 23 and 56 %.
+
+With several comparisons, each uses alpha divided by their number (Bonferroni): all their intervals,
+and so all verdicts, are valid together at every look with probability 1 - alpha.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from attnlab.comparison.metrics import Quantity
-from attnlab.comparison.runs import Group
-from attnlab.comparison.sequential import ALPHA, first_bounded, radius, sequential_p
-from attnlab.errors import RequestError
-from attnlab.tasks.declaration import ItemTest, NoItemTest, load
-
+ALPHA = 0.05  # of all intervals and verdicts
 ENOUGH_SEEDS = 5
+EFFECT_VARIANCE = 1.0  # g
 # A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
@@ -33,13 +62,16 @@ class Interval(NamedTuple):
     p: float | None = None
 
 
-class Judged(NamedTuple):
-    """The result of one of several comparisons."""
+class Difference(NamedTuple):
+    """A group's paired difference to the reference group, as columns of `Comparison.table`."""
 
-    # of variant - reference, or of their ratio, with an uncorrected p; None without pairs
-    difference: Interval | None
-    p_corrected: float | None  # for the number of comparisons
-    verdict: str  # `better`, `worse`, `no shared seed`, ...
+    shared_seeds: int | None = None  # None for the reference itself
+    difference: float | None = None  # mean of variant - reference, or of their ratio
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
+    p_corrected: float | None = None  # for the number of comparisons
+    verdict: str | None = None  # `better`, `worse`, `no shared seed`, ...
 
 
 def t_interval(values: ArrayLike) -> Interval:
@@ -59,8 +91,32 @@ def t_interval(values: ArrayLike) -> Interval:
     return Interval(n, mean, float(low), float(high), float(test.pvalue))
 
 
+def radius(n: int, alpha: float = ALPHA) -> float:
+    """Return half the width of C_n in sample standard deviations s; may be infinite."""
+    r = 1 / (1 + n * EFFECT_VARIANCE)
+    k = (alpha**2 * r) ** (-1 / n)
+    return math.sqrt((n - 1) / n * (k - 1) / (1 - k * r)) if k * r < 1 else math.inf
+
+
+def first_bounded(alpha: float = ALPHA) -> int:
+    """Return the smallest number of values for which C_n is finite."""
+    return next(n for n in itertools.count(1) if math.isfinite(radius(n, alpha)))
+
+
+def sequential_p(differences: ArrayLike) -> float | None:
+    """Return 1 / e_n(0), at most 1: a p value valid at every look; None for equal differences."""
+    numbers = np.asarray(differences, float)
+    n = len(numbers)
+    if not np.ptp(numbers):
+        return None
+    r = 1 / (1 + n * EFFECT_VARIANCE)
+    u = n * float(numbers.mean()) ** 2 / (float(numbers.var(ddof=1)) * (n - 1))
+    log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2
+    return math.exp(min(0.0, -log_e))
+
+
 def sequential_interval(values: ArrayLike, alpha: float = ALPHA) -> Interval:
-    """Compute C_n of a mean and its p value; see `sequential`.
+    """Compute C_n of a mean and its p value.
 
     The ends are None as long as C_n contains all numbers. If all values are equal, C_n then has
     width 0.
@@ -83,17 +139,6 @@ def exp_interval(interval: Interval) -> Interval:
     n, mean, *ends, p = interval
     low, high = (None if end is None else float(np.exp(end)) for end in ends)
     return Interval(n, float(np.exp(mean)), low, high, p)
-
-
-def within(interval: Interval, bounds: tuple[float, float]) -> Interval:
-    """Cut an interval of a mean at the smallest and largest possible value of its metric.
-
-    A t interval of few, very different seeds can reach beyond a bound, such as below 0 for an RMSE.
-    The true mean can't be there, so the cut interval covers it as often as the whole one.
-    """
-    if interval.low is None or interval.high is None:
-        return interval
-    return interval._replace(low=max(interval.low, bounds[0]), high=min(interval.high, bounds[1]))
 
 
 def paired_differences(
@@ -134,7 +179,7 @@ def judge(
     direction: int,
     geometric: bool = False,
     sequential: bool = False,
-) -> list[Judged]:
+) -> list[Difference]:
     """Judge several comparisons.
 
     The paired t test with Holm's correction assumes a number of seeds fixed in advance. Below five
@@ -159,10 +204,10 @@ def judge(
     p_values = [interval.p if interval else None for interval in intervals]
     corrected = [p and min(1.0, len(pairs) * p) for p in p_values] if sequential else holm(p_values)
     enough = first_bounded(alpha) if sequential else ENOUGH_SEEDS
-    judged = []
+    results = []
     for interval, p in zip(intervals, corrected, strict=True):
         if interval is None:
-            judged.append(Judged(None, None, "no shared seed"))
+            results.append(Difference(0, verdict="no shared seed"))
             continue
         if interval.n < enough:
             verdict = "undecided" if sequential else "too few seeds"
@@ -174,35 +219,6 @@ def judge(
             verdict = "better" if interval.mean * direction > 0 else "worse"
         else:
             verdict = "higher" if interval.mean > 0 else "lower"
-        judged.append(Judged(exp_interval(interval) if geometric else interval, p, verdict))
-    return judged
-
-
-def item_tests(
-    groups: Sequence[Group], reference: Group, metric: Quantity, bootstrap: bool | None
-) -> tuple[list[ItemTest | None], list[str]]:
-    """Test over test items whether groups differ from a reference, by the test of the metric.
-
-    Returns a test or None for each group, and notes on why tests are missing. `bootstrap` is
-    `always` of `ItemTester`.
-    """
-    tests: list[ItemTest | None] = [None] * len(groups)
-    tester = metric.metric.item_test if metric.metric and metric.is_test else None
-    pairs = {}
-    for place, group in enumerate(groups):
-        seeds = group.rows.index.intersection(reference.rows.index)
-        if len(seeds):
-            sides = [[run.run for run in side.rows["RUN"][seeds]] for side in (group, reference)]
-            pairs[place] = sides[0], sides[1]
-    if tester is None or not pairs:
-        return tests, []
-    try:
-        results = load(tester)(metric.leaf, list(pairs.values()), always=bootstrap)
-    except NoItemTest as error:
-        return tests, [str(error)]
-    except RequestError as error:
-        return tests, [f"no test over test items: {error}"]
-    corrected = holm([test.p if test else None for test in results])
-    for place, test, p in zip(pairs, results, corrected, strict=True):
-        tests[place] = replace(test, p_holm=p) if test else None
-    return tests, []
+        shown = exp_interval(interval) if geometric else interval
+        results.append(Difference(*shown, p, verdict))
+    return results

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from attnlab.comparison.shown import curve_columns, curves_chart
+from attnlab.comparison.charts import curve_columns, curves_chart
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import Task

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attnlab.comparison.charts import colours_of
 from attnlab.comparison.comparison import Comparison, Options, compare
 from attnlab.comparison.metrics import reported_metric
 from attnlab.comparison.runs import NothingToCompare, RunRecord
 from attnlab.comparison.selection import read_settings
-from attnlab.comparison.shown import colours_of
 from attnlab.errors import RequestError
 from attnlab.records.files import flatten
 from attnlab.records.run_directory import ListedRun
@@ -83,7 +83,7 @@ def _sections_of_kind(
         return []
     runs = reported_runs(comparison, colours_of(comparison), share=tasks)
     note = []
-    if len(comparison.results) > _MOST or any(r.interval.n > 1 for r in comparison.results):
+    if len(comparison.table) > _MOST or (comparison.table["n"] > 1).any():
         names = ", ".join(f"{run.label} seed {run.metrics.get('seed')}" for run in runs)
         text = f"Of the first {len(runs)} groups the run with the median result is shown: {names}."
         note = [Text(text, "note")]
@@ -106,7 +106,7 @@ def reported_runs(
 
     `share` comparisons share the room on a page.
     """
-    groups = [result.group for result in comparison.results[:_MOST]]
+    groups = comparison.groups[:_MOST]
     room = _ROOM // (share * len(groups))
     reported = []
     for group in groups:

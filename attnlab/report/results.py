@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+from attnlab.comparison.charts import baseline_values, curve_title, group_curves, means_chart
 from attnlab.comparison.comparison import Comparison
-from attnlab.comparison.shown import baseline_values, curve_title, group_curves, means_chart
 from attnlab.comparison.tables import (
     differences_table,
     footnotes,
@@ -27,24 +27,23 @@ _APART = 10.0  # largest factor between a baseline and a curve that a chart show
 
 def result_sentence(comparison: Comparison) -> str:
     """Summarize a comparison in a sentence, with the reference and the best baseline."""
-    best, groups = comparison.results[0], len(comparison.results)
+    best, groups = next(comparison.table.itertuples()), len(comparison.table)
     write, name = value_format(comparison), _name(comparison)
     if not comparison.metric.direction:
         return f"{comparison.name}: {groups} groups by {name}; neither direction of it is better."
     units = f" {comparison.units}" if comparison.units else ""
-    low, high = best.interval.low, best.interval.high
     interval = ""
-    if low is not None and high is not None:
-        interval = f", 95 % interval {write(low)} to {write(high)}"
-    seeds = f"{best.interval.n} seed{'s' if best.interval.n > 1 else ''}"
-    value = f"{write(best.interval.mean)}{units} ({seeds}{interval})"
+    if best.low is not None:
+        interval = f", 95 % interval {write(best.low)} to {write(best.high)}"
+    seeds = f"{best.n} seed{'s' if best.n > 1 else ''}"
+    value = f"{write(best.mean)}{units} ({seeds}{interval})"
     if groups == 1:
         said = f"{best.group.name} has a {name} of {value}"
     else:
         mean = "geometric mean" if comparison.geometric else "mean"
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
         if not best.verdict:  # it is the reference
-            verdicts = Counter(result.verdict for result in comparison.differences)
+            verdicts = Counter(comparison.differences["verdict"])
             others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
             said += f"; the others compared with it: {others}" if others else ""
         else:
@@ -78,14 +77,14 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     differences = differences_table(comparison)
     if differences is not None:
         parts.append(differences)
-    several = any(result.interval.n > 1 for result in comparison.results)
+    several = (comparison.table["n"] > 1).any()
     notes = []
     if several:
         notes.append(
             "Curves: mean over seeds; band: from the lowest to the highest seed. "
             "Dots: a seed each; bars: 95 % interval of their mean."
         )
-    if several or len(comparison.results) > 1:
+    if several or len(comparison.table) > 1:
         notes += footnotes(comparison)
     runs = comparison.records
     caveats = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
@@ -112,10 +111,10 @@ def _and_baseline(chart: Curves, comparison: Comparison) -> Curves:
 
 
 def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:
-    shown, groups = comparison.results[:_MOST], len(comparison.results)
-    lone = groups == 1 and len(shown[0].group.values) == 1
+    groups = len(comparison.groups)
+    lone = groups == 1 and len(comparison.groups[0].values) == 1
     mean = "" if lone else "geometric mean of " if comparison.geometric else "mean of "
-    left = f" (the first {len(shown)} of {groups} groups)" if groups > len(shown) else ""
+    left = f" (the first {_MOST} of {groups} groups)" if groups > _MOST else ""
     better = heading(comparison).rpartition(", ")[2]
     return means_chart(
         comparison,

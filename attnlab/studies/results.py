@@ -1,30 +1,36 @@
-"""The results of a study: our groups compared with published numbers, and a table of all."""
+"""The results of a study: our groups compared with published numbers, a table and a page of all."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from attnlab.comparison.comparison import (
-    Comparison,
-    Comparisons,
-    GroupResult,
-    NoReference,
-    Options,
-    compare,
-)
-from attnlab.comparison.formats import numbers
-from attnlab.comparison.shown import baseline_values
+from attnlab import __version__
+from attnlab.comparison.charts import baseline_values, comparison_figure
+from attnlab.comparison.comparison import Comparison, Comparisons, NoReference, Options, compare
 from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
+from attnlab.comparison.tables import numbers
 from attnlab.config.options import in_prose
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, explained
+from attnlab.records import files
+from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import ListedRun
+from attnlab.report.page import Announce, runs_page
 from attnlab.studies.study import Published, Study
+from attnlab.terminal import Write, distinct, number_format
+from attnlab.views.html.page import page_text
+from attnlab.views.png.figure import save
+from attnlab.views.records import Code, Record, Section, Table, Text
 
 NO_RUN = "no run"
+_QUICK = "This is the quick form of the study: its few runs prove little."
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Cell:
 
     published: Published
     verdict: str
-    result: GroupResult | None = None  # the group's; None if no group fits, or several do
+    ours: Interval | None = None  # the group's; None if no group fits, or several do
     # the baselines that are better than the published number, the best one first
     beaten_by: Sequence[str] = ()
 
@@ -52,17 +58,10 @@ class Results:
         """Published numbers for which there is no run."""
         return [cell.published for cell in self.cells if cell.verdict == NO_RUN]
 
-
-def verdict(published: float, ours: Interval, direction: int) -> str:
-    """Compare our interval with a published number; higher (1) or lower (-1) is better.
-
-    Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
-    """
-    if ours.low is None or ours.high is None:
-        return "one seed"
-    if ours.low <= published <= ours.high:
-        return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
-    return "better" if (ours.mean - published) * direction > 0 else "worse"
+    @property
+    def report_cells(self) -> list[Cell]:
+        """The cells that a report has: without those that a part of the study has no runs for."""
+        return [cell for cell in self.cells if cell.ours or not self.study.is_part]
 
 
 def results(study: Study, entries: Sequence[ListedRun]) -> Results:
@@ -101,45 +100,134 @@ def results(study: Study, entries: Sequence[ListedRun]) -> Results:
 def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
     """Compare a published number with the only group of runs that fits it."""
     fitting = [
-        (comparison, result)
+        (comparison, row)
         for comparison in comparisons
-        for result in comparison.results
+        for row in comparison.table.itertuples()
         if all(
             run.setting(key) == value
-            for run in result.group.runs.values()
+            for run in row.group.runs.values()
             for key, value in published.where.items()
         )
     ]
     if len(fitting) != 1:
         return Cell(published, "several groups" if fitting else NO_RUN)
-    ((comparison, result),) = fitting
+    ((comparison, row),) = fitting
+    ours = Interval(row.n, row.mean, row.low, row.high)
     if published.why:
-        return Cell(published, "not comparable", result)
+        return Cell(published, "not comparable", ours)
     sign = comparison.metric.direction
     values = baseline_values(comparison)
     beaten_by = [name for name, v in values.items() if sign * v > sign * published.value]
-    return Cell(published, verdict(published.value, result.interval, sign), result, beaten_by)
+    return Cell(published, verdict(published.value, ours, sign), ours, beaten_by)
+
+
+def verdict(published: float, ours: Interval, direction: int) -> str:
+    """Compare our interval with a published number; higher (1) or lower (-1) is better.
+
+    Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
+    """
+    if ours.low is None or ours.high is None:
+        return "one seed"
+    if ours.low <= published <= ours.high:
+        return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
+    return "better" if (ours.mean - published) * direction > 0 else "worse"
+
+
+def write_report(
+    study_results: Results,
+    entries: Sequence[ListedRun],
+    folder: Path,
+    *,
+    runs: Path | None,
+    announce: Announce,
+) -> None:
+    """Write report.html, table.csv and comparison.png into a folder.
+
+    The page is that of the study's runs, with a section on published numbers. `runs` is the folder
+    of all runs if it isn't the default; `announce` as for `runs_page`.
+    """
+    study = study_results.study
+    page = runs_page(
+        study.name,
+        entries,
+        study_results.options,
+        made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
+        about=f"attnlab {__version__}, {len(entries)} runs of study {study.title}",
+        announce=announce,
+    )
+    sections = [*page.sections]
+    if study_results.cells:
+        parts: list[Record] = [*map(Text, study.differences)]
+        if study.is_part and (missing := study_results.missing):
+            left_out = f"{len(missing)} of {len(study_results.cells)}"
+            parts.insert(0, Text(f"{left_out} published numbers have no runs here."))
+        if study_results.report_cells:
+            parts.insert(0, published_table(study_results))
+        sections.insert(0, Section("Compared with published numbers", parts))
+    commands = [os.environ.get(TYPED) or f"attnlab study {study.name}"]
+    commands += [shlex.join(["attnlab", *words]) for words in study.commands(runs)]
+    made_by: list[Record] = [Code("commands", "\n".join(commands))]
+    if study.source:
+        made_by.append(Text(f"Source: {study.source}", "note"))
+    sections.append(Section("Made by", made_by, folded=True))
+    lead = [study.question, *([_QUICK] if study.quick else []), *page.result]
+    text = page_text(page._replace(result=lead, sections=sections))
+    with explained(f"--runs: expected a folder that can be written, got {str(folder)!r}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write_text(folder / "table.csv", table_csv(study_results))
+        files.write_text(folder / "report.html", text)
+        save(comparison_figure(study_results.main), folder / "comparison.png")
+
+
+def published_table(study_results: Results) -> Table:
+    """Make a row per published number."""
+    header = ["group", "published by", "baselines that beat it", "metric", "published",
+              "ours [95 %]", "n", "verdict"]  # fmt: skip
+    cells = study_results.report_cells
+    formats = {
+        metric: _format([cell for cell in cells if cell.published.metric == metric])
+        for metric in {cell.published.metric for cell in cells}
+    }
+    rows = []
+    for cell in cells:
+        number, ours, n, why = cell.published, "", "", ""
+        if cell.ours is not None:
+            write = formats[number.metric]
+            mean, *ends = [write(value) for value in cell.ours[1:4] if value is not None]
+            ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(cell.ours.n)
+            why = f": {number.why}" if number.why else ""
+        by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
+        rows.append([number.label, by, beaten_by, number.metric, f"{number.value:g}", ours, n,
+                     cell.verdict + why])  # fmt: skip
+    return Table("", header, rows, words=3, prose=True)
+
+
+def _format(cells: Sequence[Cell]) -> Write:
+    """Return a metric's number format; it never makes an end equal to a published number."""
+    intervals = [cell.ours[1:4] if cell.ours else () for cell in cells]
+    write = number_format(value for interval in intervals for value in interval)
+    for cell, interval in zip(cells, intervals, strict=True):
+        write = distinct(interval, cell.published.value, write)
+    return write
 
 
 def table_csv(study_results: Results) -> str:
     """Write a row per group, per baseline and per published number, with all digits."""
-    return pd.DataFrame([*_rows(study_results)], dtype=object).to_csv(index=False)
+    title = {"study": study_results.study.title}
+    rows = [{**title, **row} for row in _rows(study_results)]
+    return pd.DataFrame(rows, dtype=object).to_csv(index=False)
 
 
 def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
-    title, main = {"study": study_results.study.title}, study_results.main
-    for row in numbers(main):
-        yield {**title, "who": "ours", **row}
-    for comparison in main.tasks:
-        place = {"task": comparison.task, "data": comparison.data}
+    for row in numbers(study_results.main).to_dict("records"):
+        yield {"who": "ours", **row}
+    for comparison in study_results.main.tasks:
+        place = {"task": comparison.task, "data": comparison.data, "metric": comparison.metric.path}
         for name, value in baseline_values(comparison).items():
-            metric = comparison.metric.path
-            yield {**title, "who": "baseline", "name": name, "metric": metric, "mean": value,
-                   **place}  # fmt: skip
+            yield {"who": "baseline", **place, "name": name, "mean": value}
     for cell in study_results.cells:
-        number, interval = cell.published, cell.result.interval if cell.result else None
+        number, ours = cell.published, cell.ours
         yield {
-            **title,
             "who": "published",
             "name": number.system,
             "metric": number.metric,
@@ -148,5 +236,5 @@ def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
             "source": number.source,
             "verdict": cell.verdict,
             "why": number.why,
-            **{f"ours_{end}": getattr(interval, end, None) for end in ("n", "mean", "low", "high")},
+            **{f"ours_{end}": getattr(ours, end, None) for end in ("n", "mean", "low", "high")},
         }

@@ -19,6 +19,7 @@ from attnlab.config.options import option_content, options
 from attnlab.config.parsing import yaml_text
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
+from attnlab.records.run_directory import default_runs_folder
 from attnlab.records.sweep_runs import STUDY
 from attnlab.tasks.kinds import kinds
 
@@ -88,26 +89,27 @@ class Study:
         digest = hashlib.sha256(self.changes.encode()).hexdigest()[:6]
         return f"{self.name}{'-quick' * self.quick}{f'-{digest}' if self.changes else ''}"
 
-    def sweeps(self, folder: Path) -> dict[str, list[str]]:
-        """Return the name of each sweep, and what follows `attnlab -m`.
+    def commands(self, runs: Path | None) -> list[list[str]]:
+        """Return the words of `attnlab -m ...` for each sweep, in the order of training.
 
         The last word for a key counts. `first` is another task: it gets only those added settings
         that don't change results.
 
         Args:
-            folder: The folder of all sweeps.
+            runs: The folder of all runs; None for the default one.
         """
-        seeds, name = f"seed=range({self.seeds})", f"{STUDY}{self.title}"
+        seeds, first = f"seed=range({self.seeds})", f"{STUDY}{self.title}-first"
         sweeps = {}
         if self.first:
             idle = [word for word in self.added if _is_idle(word)]
-            sweeps[f"{name}-first"] = [*shlex.split(self.first), seeds, *idle]
-        place = quoted(str(folder / f"{name}-first"))
+            sweeps[first] = [*shlex.split(self.first), seeds, *idle]
+        first_folder = quoted(str((runs or default_runs_folder()) / "sweeps" / first))
         for sweep, grid in zip(self.compared, self.runs, strict=True):
-            settings = [word.replace("{first}", place) for word in shlex.split(grid)]
+            settings = [word.replace("{first}", first_folder) for word in shlex.split(grid)]
             words = [*settings, seeds, *self.words, *self.added]
             sweeps[sweep] = list({word.partition("=")[0]: word for word in words}.values())
-        return sweeps
+        place = [f"paths.runs={quoted(str(runs))}"] if runs else []
+        return [["-m", *words, *place, f"sweep.name={name}"] for name, words in sweeps.items()]
 
     @property
     def compared(self) -> list[str]:
@@ -142,10 +144,12 @@ def read(name: str, quick: bool = False) -> Study:
         changes += [{"minutes": None}, content.get("quick", {})]
     try:
         study = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Study), *changes))
+        assert isinstance(study, Study)
+        for text in study.runs:
+            shlex.split(text)  # quotes may be missing
     except (OmegaConfBaseException, ValueError) as error:
-        place, message = getattr(error, "full_key", ""), str(error).splitlines()[0]
+        place, message = getattr(error, "full_key", "runs"), str(error).splitlines()[0]
         raise RequestError(f"study {name}: {place}: {message}.") from error
-    assert isinstance(study, Study)
     metrics = [score.name for kind in kinds() for score in kind.scoring.metrics]
     for metric in (number.metric for number in study.published):
         if metric.rpartition(".")[2] not in metrics:
@@ -155,11 +159,6 @@ def read(name: str, quick: bool = False) -> Study:
             )
     if not study.runs or study.seeds < 2:
         raise RequestError(f"study {name}: expected at least one grid in runs and two seeds.")
-    for text in [*study.runs, *study.words]:
-        try:
-            shlex.split(text)
-        except ValueError as error:
-            raise RequestError(f"study {name}: expected quotes in pairs, got {text}.") from error
     return study
 
 

@@ -27,7 +27,7 @@ main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])
 assert main(["plan", "--difference", "5%"]) == 0
 told({HEAVY})
-import attnlab.comparison.shown, attnlab.tasks.translation.scores
+import attnlab.comparison.charts, attnlab.tasks.translation.scores
 told({HEAVY})
 """
 

@@ -7,30 +7,32 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
 from scipy import stats
 
+from attnlab.comparison.charts import baseline_values
 from attnlab.comparison.selection import Filters
-from attnlab.comparison.shown import baseline_values
 from attnlab.comparison.statistics import sequential_interval
 from attnlab.comparison.tables import heading
 from attnlab.errors import RequestError
 
 
 def rows(comparison):
-    return {row.group.label: row for row in comparison.results}
+    return {row.group.label: row for row in comparison.table.itertuples()}
 
 
 def test_groups_are_averaged_over_seeds_and_tests_are_corrected_over_the_table(three_groups):
     comparison = only(three_groups)
-    assert [row.group.label for row in comparison.results] == ["bahdanau", "pooling", "none"]
-    better, same, none = comparison.results
-    expected = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
-    assert better.interval[:4] == (5, *map(pytest.approx, (np.mean(BETTER), *expected)))
-    assert (better.best, better.worst, better.parameters) == (0.86, 1.08, (1000, 1000))
+    assert [group.label for group in comparison.groups] == ["bahdanau", "pooling", "none"]
+    better, same, none = comparison.table.itertuples()
+    interval = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
+    assert (better.n, better.mean, better.low, better.high) == (
+        *(5, *map(pytest.approx, (np.mean(BETTER), *interval))),
+    )
+    assert (better.best, better.worst, better.parameters) == (0.86, 1.08, 1000)
     assert better.skill == pytest.approx(1 - np.mean(BETTER) / 2)
     assert better.seconds_per_epoch == 0.5  # the median: compiling takes the first one's 9 seconds
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (BETTER, SAME)]
-    assert better.difference.p == pytest.approx(raw[0])
+    assert better.p == pytest.approx(raw[0])
     assert (better.p_corrected, same.p_corrected) == pytest.approx((2 * raw[0], raw[1]))
-    assert (better.verdict, same.verdict, none.verdict) == ("better", "no evidence", "")
+    assert (better.verdict, same.verdict, none.verdict) == ("better", "no evidence", None)
     assert none.difference is None and not comparison.warnings
 
 
@@ -42,7 +44,7 @@ def test_higher_is_better_for_bleu_and_corpora_are_separate(tmp_path):
     builtin, tatoeba = compared(tmp_path, bootstrap=False).tasks
     assert (builtin.name, tatoeba.name) == ("translate builtin", "translate tatoeba")
     assert heading(tatoeba).startswith("translate (tatoeba):")
-    best, _ = tatoeba.results
+    best, _ = tatoeba.table.itertuples()
     assert (best.group.label, best.best, best.worst, best.verdict) == ("bahdanau", 34, 28, "better")
 
 
@@ -59,29 +61,21 @@ def test_groups_by_several_keys_are_in_the_order_of_numbers(tmp_path):
     assert rows(comparison)["dot / 8"].verdict == "identical"
 
 
-def test_few_seeds_are_not_judged(tmp_path):
+def test_pairs_are_the_shared_seeds_and_few_are_not_judged(tmp_path):
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER[:4])
     write_group(tmp_path, "pooling", SAME[:1])
-    found = rows(only(tmp_path))
-    assert found["bahdanau"].verdict == found["pooling"].verdict == "too few seeds"
-    assert found["bahdanau"].difference.n == 4
-    assert found["bahdanau"].difference.p < 0.01
-    assert found["pooling"].interval.low is None
-    assert (found["pooling"].difference.low, found["pooling"].p_corrected) == (None, None)
-
-
-def test_pairs_are_the_shared_seeds(tmp_path):
-    write_group(tmp_path, "none", NONE)
     for seed, value in zip((3, 4, 5), (0.5, 0.6, 0.7), strict=True):
-        write_run(tmp_path, "bahdanau", seed, value)
-    for seed in (7, 8):
-        write_run(tmp_path, "pooling", seed, 1.0)
-    found = rows(only(tmp_path))
-    assert found["bahdanau"].interval.n == 3
-    assert found["bahdanau"].difference.n == 2
-    assert found["bahdanau"].difference.mean == pytest.approx((0.5 - 1.05 + 0.6 - 1.2) / 2)
-    assert found["pooling"].verdict == "no shared seed"
+        write_run(tmp_path, "multi_head", seed, value)
+    write_run(tmp_path, "linear", 7, 1.0)
+    groups = rows(only(tmp_path))
+    few, one, shared, other = (groups[n] for n in ("bahdanau", "pooling", "multi_head", "linear"))
+    assert few.verdict == one.verdict == shared.verdict == "too few seeds"
+    assert few.shared_seeds == 4 and few.p < 0.01
+    assert (one.low, one.difference_low, one.p_corrected) == (None, None, None)
+    assert (shared.n, shared.shared_seeds) == (3, 2)
+    assert shared.difference == pytest.approx((0.5 - 1.05 + 0.6 - 1.2) / 2)
+    assert (other.shared_seeds, other.verdict) == (0, "no shared seed")
 
 
 def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
@@ -92,11 +86,10 @@ def test_a_newer_run_replaces_only_runs_of_equal_settings(runs):
     comparison = only(runs)
     assert comparison.notes == ("left out 1 older run of the same group and seed",)
     assert comparison.by == ("attention", "trainer.epochs")
-    found = rows(comparison)
-    assert found["none / 30"].group.values == before.group.values
-    assert found["none / 1"].group.values == {0: 8.0}
+    groups = rows(comparison)
+    assert groups["none / 30"].group.values == before.group.values
+    assert groups["none / 1"].group.values == {0: 8.0}
     assert comparison.reference.label == "none / 30"
-    assert only(runs, reference="none").reference.label == "none / 30"
     assert only(runs, reference="none, 1").reference.label == "none / 1"
 
 
@@ -110,41 +103,39 @@ def test_the_choice_of_reference_ignores_results(tmp_path):
 
 
 def test_geometric_means_and_ratios(tmp_path):
+    values = [2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4]
     write_group(tmp_path, "none", [1e-5, 1e-4, 1e-3, 1e-5, 1e-4])
-    write_group(tmp_path, "bahdanau", [2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4])
+    write_group(tmp_path, "bahdanau", values)
     row = rows(only(tmp_path, geometric=True))["bahdanau"]
-    assert row.interval.mean == pytest.approx(stats.gmean([2e-5, 2.1e-4, 2e-3, 1.9e-5, 2e-4]))
-    assert row.difference.mean == pytest.approx(2, rel=0.01)
-    assert row.difference.low > 1.8
+    assert row.mean == pytest.approx(stats.gmean(values))
+    assert row.difference == pytest.approx(2, rel=0.01) and row.difference_low > 1.8
     assert row.verdict == "worse"
     write_run(tmp_path, "none", 5, 0.0)
     with pytest.raises(RequestError, match="--geometric: needs values above 0, but rmse is 0"):
         only(tmp_path, geometric=True)
 
 
-def test_only_the_reported_metric_has_a_skill(tmp_path):
+def test_a_metric_may_be_any_number_of_metrics_json(tmp_path):
+    """Only the reported one has a skill."""
     baselines = {"persistence": {"rmse": 2.0, "mae": 1.5}, "mean": {"rmse": 3.0, "mae": 1.25}}
-    write_group(tmp_path, "none", [1.0, 1.0], metrics={"baselines": baselines})
-    assert (only(tmp_path).baseline, only(tmp_path).results[0].skill) == ("persistence", 0.5)
-    other = only(tmp_path, metric="mae")
-    assert (other.baseline, other.results[0].skill) == (None, None)
-    assert baseline_values(other) == {"mean": 1.25, "persistence": 1.5}  # the best one first
-
-
-def test_a_metric_may_be_a_path(runs):
     for seed, value in enumerate((3.0, 4.0)):
         extra = {"longer": {"test": {"rmse": value}, "skill": 0.25}}
-        write_run(runs, "bahdanau", seed, 1.0, metrics={"extra": extra})
-        write_run(runs, "none", seed, 1.0, metrics={"extra": extra, "alignment": {"coverage": 7}})
-    comparison = only(runs, metric="extra.longer.rmse")
-    row = rows(comparison)["bahdanau"]
-    assert (row.interval.n, row.interval.mean, row.skill) == (2, 3.5, 0.25)
-    assert comparison.metric.direction == -1
-    assert row.item_test is None
-    assert only(runs, metric="alignment.coverage").metric.direction == 0
+        metrics = {"extra": extra, "baselines": baselines, "alignment": {"coverage": 7}}
+        write_run(tmp_path, "none", seed, 1.0, metrics=metrics)
+        write_run(tmp_path, "bahdanau", seed, 1.0, metrics=metrics)
+    comparison = only(tmp_path)
+    assert (comparison.baseline, rows(comparison)["none"].skill) == ("persistence", 0.5)
+    other = only(tmp_path, metric="mae")
+    assert (other.baseline, rows(other)["none"].skill) == (None, None)
+    assert baseline_values(other) == {"mean": 1.25, "persistence": 1.5}  # the best one first
+    longer = only(tmp_path, metric="extra.longer.rmse")
+    row = rows(longer)["bahdanau"]
+    assert (row.n, row.mean, row.skill, row.item_test) == (2, 3.5, 0.25, None)
+    assert longer.metric.direction == -1
+    assert only(tmp_path, metric="alignment.coverage").metric.direction == 0
 
 
-def test_runs_that_are_not_completed_are_counted(runs):
+def test_runs_without_a_result_are_counted_or_named(runs):
     write_run(runs, "none", 5, None, state="failed")
     write_run(runs, "none", 6, None, state="killed", status={"pruned": True})
     write_run(runs, "none", 7, None, state="killed")
@@ -156,16 +147,10 @@ def test_runs_that_are_not_completed_are_counted(runs):
     assert states == "not completed: 1 failed, 1 pruned, 1 killed"
     assert files[0].startswith(f"{damaged}: damaged")
     assert files[1].startswith(f"{missing}: damaged or missing")
-    assert rows(only(runs))["none"].interval.n == 5
-
-
-def test_a_run_without_a_finite_result_is_named(runs):
-    run = write_run(runs, "none", 5, None)
+    infinite = write_run(runs, "none", 5, None)
     comparison = only(runs)
-    assert comparison.warnings == (f"left out 1 without a finite rmse: {run.name}",)
-    assert rows(comparison)["none"].interval.n == 5
-    write_run(runs, "none", 5, 1.0)
-    assert only(runs).warnings == comparison.warnings
+    assert comparison.warnings == (f"left out 1 without a finite rmse: {infinite.name}",)
+    assert rows(comparison)["none"].n == 5
 
 
 @pytest.mark.parametrize(
@@ -173,7 +158,6 @@ def test_a_run_without_a_finite_result_is_named(runs):
     [
         ({"by": ("atention",)}, r"--by: .* key 'atention'\. Did you mean attention\?"),
         ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
-        ({"by": ("trainer",)}, r"--by: .* key 'trainer'\. Did you mean trainer\.epochs\?"),
         ({"by": ("seed",)}, "--by: leave out seed"),
         (
             {"reference": "pool"},
@@ -196,21 +180,18 @@ def test_without_results_there_is_nothing_to_compare(tmp_path):
         compared(tmp_path)
 
 
-# Tests over test items
-
-
 def test_item_tests_use_the_seeds_of_both_sides(tmp_path):
     """A seed of only one side changes nothing, even if it is a thousand times worse."""
     write_group(tmp_path, "none", NONE)
     write_group(tmp_path, "bahdanau", BETTER[:3])
     selected = Filters(where=("attention=none,bahdanau", "seed=0,1,2"))
-    before = rows(only(tmp_path, selected))["bahdanau"].item_test
+    before = rows(only(tmp_path, selected))["bahdanau"]
     write_run(tmp_path, "bahdanau", 7, 900.0)
     write_run(tmp_path, "pooling", 8, 1.0)
-    found = rows(only(tmp_path))
-    after = found["bahdanau"].item_test
-    assert (after.statistic, after.p) == (before.statistic, before.p)
-    assert found["pooling"].item_test is None
+    after = rows(only(tmp_path))
+    assert after["bahdanau"].item_statistic == before.item_statistic
+    assert after["bahdanau"].item_p == before.item_p
+    assert after["pooling"].item_test is None
 
 
 def test_other_test_items_are_not_tested(tmp_path):
@@ -228,14 +209,13 @@ def test_other_test_items_are_not_tested(tmp_path):
 
 
 def test_sequential_intervals_hold_for_all_groups_together(three_groups):
-    comparison = only(three_groups, sequential=True)
-    found = rows(comparison)["bahdanau"]
+    row = rows(only(three_groups, sequential=True))["bahdanau"]
     # 0.05 / 2 takes more than five seeds; a group's own interval, which is compared with none, not
-    assert found.difference == (5, pytest.approx(-0.102), None, None, found.difference.p)
-    assert found.p_corrected == 2 * found.difference.p
-    assert found.verdict == "undecided"
-    assert (found.interval.low, found.interval.high) == sequential_interval(BETTER)[2:4]
-    alone = rows(only(three_groups, Filters(attentions=("none", "bahdanau")), sequential=True))
-    assert alone["bahdanau"].verdict == "better"
-    assert alone["bahdanau"].difference.p == found.difference.p
-    assert -0.2 < alone["bahdanau"].difference.low < -0.118  # the end of the t interval
+    assert (row.shared_seeds, row.difference) == (5, pytest.approx(-0.102))
+    assert (row.difference_low, row.difference_high) == (None, None)
+    assert (row.p_corrected, row.verdict) == (2 * row.p, "undecided")
+    assert (row.low, row.high) == sequential_interval(BETTER)[2:4]
+    two = only(three_groups, Filters(attentions=("none", "bahdanau")), sequential=True)
+    alone = rows(two)["bahdanau"]
+    assert (alone.verdict, alone.p) == ("better", row.p)
+    assert -0.2 < alone.difference_low < -0.118  # the end of the t interval

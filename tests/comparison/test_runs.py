@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from compared_runs import BETTER, NONE, compared, only, write_group, write_run
 
 NO = "no attention"
@@ -33,11 +32,16 @@ def test_settings_that_differ_besides_the_compared_keys_are_named(tmp_path):
     )
 
 
-def test_data_drawn_by_the_seed_dont_count_as_different(tmp_path):
-    for attention in ("none", "pooling"):
-        for seed in range(3):
-            write_run(tmp_path, attention, seed, 1.0, status={"data_digest": str(seed) * 64})
-    assert not only(tmp_path).warnings
+def test_data_of_the_seed_and_places_of_downloads_are_no_differences(tmp_path):
+    own_file = {"file_hashes": {"data.path": "1" * 64}}
+    write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own_file)
+    for seed in range(1, 4):
+        status = {"data_digest": str(seed) * 64}
+        for attention in ("none", "pooling"):
+            write_run(tmp_path, attention, seed, 1.0, config={"data.path": None}, status=status)
+    comparison = only(tmp_path)
+    assert [list(group.runs) for group in comparison.groups] == [[0, 1, 2, 3], [1, 2, 3]]
+    assert not comparison.warnings
 
 
 def test_a_setting_that_some_runs_lack_counts_as_null(tmp_path):
@@ -49,9 +53,8 @@ def test_a_setting_that_some_runs_lack_counts_as_null(tmp_path):
         ("none / 5", [2]),
         ("none / null", [0, 1]),
     ]
-    assert [list(g.runs) for g in only(tmp_path, by=("model.extra",)).groups] == [[2], [0, 1]]
     within = compared(tmp_path, within=("model.extra",)).tasks
-    assert [each.name for each in within] == ["sunspots extra=5", "sunspots extra=null"]
+    assert [task.name for task in within] == ["sunspots extra=5", "sunspots extra=null"]
 
 
 def test_runs_with_different_horizons_are_compared_separately(tmp_path):
@@ -59,43 +62,28 @@ def test_runs_with_different_horizons_are_compared_separately(tmp_path):
         config = {"task.horizon": horizon}
         write_group(tmp_path, "none", [value + level for value in NONE], config=config)
         write_group(tmp_path, "bahdanau", [value + level for value in BETTER], config=config)
-    near, far = compared(tmp_path).tasks
-    assert (near.name, far.name) == ("sunspots horizon=1", "sunspots horizon=24")
+    tasks = compared(tmp_path).tasks
+    assert [task.name for task in tasks] == ["sunspots horizon=1", "sunspots horizon=24"]
     note = "runs that differ in task.horizon are compared separately; --by task.horizon groups them"
-    for each in (near, far):
-        assert note in each.notes and each.reference.label == "none"
-        assert [group.label for group in each.groups] == ["bahdanau", "none"]
+    for task in tasks:
+        assert note in task.notes and task.reference.label == "none"
+        assert [group.label for group in task.groups] == ["bahdanau", "none"]
     together = only(tmp_path, by=("attention", "task.horizon"))
     assert len(together.groups) == 4 and note not in together.notes
-    within = compared(tmp_path, within=("task.horizon",)).tasks
-    assert [each.name for each in within] == [near.name, far.name]
 
 
 def test_the_users_files_are_identified_by_content(tmp_path):
-    files = {"a/one.csv": "1" * 64, "b/one.csv": "1" * 64, "two.csv": "2" * 64}
-    for path, stamp in files.items():
-        status = {"file_hashes": {"data.path": stamp}}
-        for attention in ("none", "bahdanau"):
-            for seed in (0, 1):
-                place = 2 * (path == "b/one.csv") + seed
-                config = {"data.path": path}
-                write_run(tmp_path, attention, place, 1.0, config=config, status=status)
-    names = ["sunspots path=one.csv (11111111)", "sunspots path=two.csv (22222222)"]
-    assert [each.name for each in compared(tmp_path).tasks] == names
-    assert [len(each.groups[0].runs) for each in compared(tmp_path).tasks] == [4, 2]
-
-    changed = {"file_hashes": {"data.path": "3" * 64}}
-    write_run(tmp_path, "none", 0, 1.0, config={"data.path": "two.csv"}, status=changed)
-    found = [each.name for each in compared(tmp_path).tasks]
-    assert found[1:] == [names[1], "sunspots path=two.csv (33333333)"]
-
-
-def test_the_place_of_a_download_doesnt_matter(tmp_path):
-    own = {"file_hashes": {"data.path": "1" * 64}}
-    write_run(tmp_path, "none", 0, 1.0, config={"data.path": "deu.txt"}, status=own)
-    write_run(tmp_path, "none", 1, 1.0, config={"data.path": None})
-    assert [list(group.runs) for group in only(tmp_path).groups] == [[0, 1]]
-    assert not only(tmp_path).warnings
+    """The same file in two folders is one file; two versions of a file are two."""
+    files = [("a/one.csv", "1", (0, 1)), ("b/one.csv", "1", (2, 3)), ("two.csv", "2", (0, 1))]
+    for path, digit, seeds in [*files, ("two.csv", "3", (0,))]:
+        status, config = {"file_hashes": {"data.path": digit * 64}}, {"data.path": path}
+        for seed in seeds:
+            write_run(tmp_path, "none", seed, 1.0, config=config, status=status)
+    assert {task.name: len(task.groups[0].runs) for task in compared(tmp_path).tasks} == {
+        "sunspots path=one.csv (11111111)": 4,
+        "sunspots path=two.csv (22222222)": 2,
+        "sunspots path=two.csv (33333333)": 1,
+    }
 
 
 def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
@@ -111,26 +99,19 @@ def test_a_readout_chosen_by_the_mechanism_gives_no_warning(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "warning"),
-    [
-        (
-            {"status": {"earlier_epochs": [20]}},
-            "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
-            f"({NO})",
-        ),
-        (
-            {"environment": {"processor_model": "Slide rule"}},
-            "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
-            f"Abacus with 2 cores ({NO})",
-        ),
-        (
-            {"config": {"model.name": "transformer", "model.layers": 2, "attention.units": 4}},
-            f"model.name differs: transformer (bahdanau); rnn ({NO})",  # only one has layers
-        ),
-    ],
-)
-def test_other_differences_get_a_warning(tmp_path, changes, warning):
+def test_longer_training_machines_and_options_get_a_warning(tmp_path):
     write_group(tmp_path, "none", NONE)
+    changes = {
+        "status": {"earlier_epochs": [20]},
+        "environment": {"processor_model": "Slide rule"},
+        # Only one model has layers, which therefore don't count.
+        "config": {"model.name": "transformer", "model.layers": 2, "attention.units": 4},
+    }
     write_group(tmp_path, "bahdanau", BETTER, **changes)
-    assert list(only(tmp_path).warnings) == [warning]
+    assert list(only(tmp_path).warnings) == [
+        f"model.name differs: transformer (bahdanau); rnn ({NO})",
+        "runs were trained longer later, so earlier trainer.epochs differ: 20 (bahdanau); none "
+        f"({NO})",
+        "machines differ, so seconds can't be compared: Slide rule with 2 cores (bahdanau); "
+        f"Abacus with 2 cores ({NO})",
+    ]

@@ -1,10 +1,13 @@
-"""Filters of runs, for all commands that have them, and the message if no run matches."""
+"""The runs that filters select, and those that are compared without filters."""
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from attnlab.comparison.selection import Filters, check_keys, none_fits, read_settings
+import pytest
+from compared_runs import write_run
+
+from attnlab.comparison.selection import Filters, check_keys, choose_runs, none_fits, read_settings
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, list_runs
 
@@ -25,31 +28,18 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["attention=luong_local"], True),
+        (["attention=luong_local", "data.languages=[de,en]", "data=New York"], True),
         (["attention=luong"], False),
-        (["attention.window=Null"], True),
-        (["trainer.jit=True", "seed=3.0"], True),
+        (["attention.window=Null", "trainer.jit=True", "seed=3.0"], True),
         (["trainer.jit=1"], False),
         (["trainer.learning_rate=1e-3", "seed=0,1,2"], False),
-        (["data.languages=[de,en]"], True),
-        (["data=New York"], True),
-        (["trainer.epochs=null"], False),
+        (["trainer.learning_rate=1e-3", "seed=0,3"], True),
     ],
     ids=str,
 )
 def test_conditions_select_settings(run, words, expected):
     entries = list_runs(run.path.parents[2])
-    try:
-        found = Filters(where=tuple(words)).apply(entries)
-    except RequestError as error:
-        found = []
-        assert "no run has the config key" in str(error)
-    assert bool(found) == expected
-
-
-def test_an_invalid_condition_is_refused():
-    with pytest.raises(RequestError, match="--where: expected KEY=VALUE .* got 'seed'"):
-        Filters(where=("seed",)).apply([])
+    assert bool(Filters(where=tuple(words)).apply(entries)) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,3 +65,49 @@ def test_the_message_without_matches_names_what_there_is(run):
         "None of the 1 runs satisfies all filters. They have tasks: fib; mechanisms: luong_local; "
         "sweeps: grid."
     )
+
+
+@pytest.fixture
+def day(tmp_path):
+    """A day's work: a study, two sweeps and single runs of two tasks, the oldest first."""
+    write_run(tmp_path, "none", 0, 1.0, status={"sweep": "study-book-1"})
+    write_run(tmp_path, "none", 1, 1.0, status={"sweep": "first"})
+    write_run(tmp_path, "none", 2, 1.0)
+    write_run(tmp_path, "none", 3, 1.0, task="fib")
+    write_run(tmp_path, "none", 4, 1.0, status={"sweep": "second"})
+    write_run(tmp_path, "none", 5, 1.0, status={"sweep": "study-book-1"})
+    return tmp_path
+
+
+def chosen(runs, **filters):
+    choice = choose_runs(list_runs(runs), Filters(**filters))
+    return {run.status["seed"] for run in choice.runs}, choice.left_out
+
+
+def test_without_filters_the_newest_sweep_or_task_is_compared(day):
+    seeds, (left_out,) = chosen(day)
+    assert seeds == {4}
+    assert left_out == (
+        "5 runs outside sweep second, the newest sweep (attnlab compare --all takes them, too; or "
+        "choose with --task, --sweep)"
+    )
+    write_run(day, "none", 6, 1.0, task="fib")
+    seeds, (left_out,) = chosen(day)
+    assert seeds == {3, 6}
+    assert "outside task fib, the task of the newest run" in left_out
+
+
+def test_a_sweep_that_found_all_done_is_the_newest_one(day):
+    (folder,) = day.glob("sunspots/none/*_s1")
+    sweep = day / "sweeps" / "again"
+    sweep.mkdir(parents=True)
+    (sweep / "sweep.json").write_text(json.dumps({"updated": "2027-01-01T00:00:00+00:00"}))
+    (sweep / "table.csv").write_text(f"number,folder\n1,{folder}\n")
+    assert chosen(day)[0] == {1}
+
+
+def test_runs_of_studies_are_left_out_by_default(day):
+    seeds, (left_out,) = chosen(day, tasks=("sunspots",))
+    assert seeds == {1, 2, 4}
+    assert left_out == "2 runs of studies (attnlab compare --all takes them, too)"
+    assert chosen(day, sweep="study-book-1") == ({0, 5}, [])

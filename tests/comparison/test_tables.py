@@ -9,18 +9,18 @@ import json
 import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
-from attnlab.comparison.formats import (
+from attnlab.comparison.tables import (
     as_json,
     comma_separated,
+    differences_table,
     latex,
     markdown,
     print_comparisons,
 )
-from attnlab.comparison.tables import differences_table
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def comparisons(tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
     write_group(runs, "none", NONE)
     write_group(runs, "scaled_dot_product", BETTER, config={"trainer.epochs": 60})
@@ -28,18 +28,19 @@ def found(tmp_path_factory):
     return compared(runs)
 
 
-def printed(found, monkeypatch, columns=100):
-    monkeypatch.setenv("COLUMNS", str(columns))
+def printed(comparisons, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     file = io.StringIO()
-    file.isatty = lambda: columns < 100
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
-    print_comparisons(found, file)
+    print_comparisons(comparisons, file)
     return file.getvalue()
 
 
-def test_the_tables_fit_100_columns_and_are_complete(found, monkeypatch):
-    text = printed(found, monkeypatch)
+def csv_rows(comparisons):
+    return list(csv.DictReader(io.StringIO(comma_separated(comparisons))))
+
+
+def test_the_tables_fit_100_columns_and_are_complete(comparisons, monkeypatch):
+    text = printed(comparisons, monkeypatch)
     lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     assert lines[0] == "sunspots: test rmse in sunspots, lower is better"
@@ -48,108 +49,92 @@ def test_the_tables_fit_100_columns_and_are_complete(found, monkeypatch):
     (better,) = [row for row in rows[1:] if "better" in row]
     assert better[:5] == ["scaled_dot_product", "5", "-0.102", "[-0.118,", "-0.086]"]
     assert "difference to no attention (below 0 is better)" in lines
-    assert "corrected for 2 tests (Holm); intervals are not corrected" in " ".join(text.split())
-    assert "Diebold-Mariano over 40 test windows" in text
-    assert "skill: share of the error of persistence that the model removes" in " ".join(
-        text.split()
-    )
-    assert (
-        "warning: trainer.epochs differs: 30 (no attention, pooling); 60 (scaled_dot_product)"
-        in text
-    )
+    notes = " ".join(text.split())
+    assert "corrected for 2 tests (Holm); intervals are not corrected" in notes
+    assert "Diebold-Mariano over 40 test windows" in notes
+    assert "skill: share of the error of persistence that the model removes" in notes
+    warning = "trainer.epochs differs: 30 (no attention, pooling); 60 (scaled_dot_product)"
+    assert f"warning: {warning}" in text
 
 
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize(
-    ("task", "values", "end"),
+    ("task", "values", "end", "bound"),
     [
-        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], 0),
-        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], 100),
+        ("sunspots", [0.1, 0.2, 0.1, 0.2, 3.0], "low", 0),
+        ("translate", [99.9, 99.8, 99.9, 99.8, 97.0], "high", 100),
     ],
 )
-def test_no_interval_exceeds_the_bounds_of_its_metric(tmp_path, task, values, end, sequential):
+def test_no_interval_exceeds_the_bounds_of_its_metric(
+    tmp_path, task, values, end, bound, sequential
+):
     """Neither an RMSE below 0 nor a BLEU above 100."""
     write_group(tmp_path, "none", values, task=task)
-    found = compared(tmp_path, sequential=sequential)
-    assert end in found.tasks[0].results[0].interval[2:4]
-    assert json.loads(as_json(found))[0]["low" if end == 0 else "high"] == end
+    (row,) = json.loads(as_json(compared(tmp_path, sequential=sequential)))
+    assert row[end] == bound and row["low"] < row["mean"] < row["high"]
 
 
 def test_a_clear_difference_is_never_rounded_to_nothing(tmp_path):
     write_group(tmp_path, "none", [value + 17 for value in NONE])
     write_group(tmp_path, "bahdanau", [v + 17.04 + at / 1e3 for at, v in enumerate(NONE)])
     write_group(tmp_path, "pooling", [value + 37 for value in BETTER])
-    plain, ratio = (only(tmp_path, geometric=geometric) for geometric in (False, True))
-    written = [{row[0]: row[2] for row in differences_table(each).rows} for each in (plain, ratio)]
-    assert written[0]["bahdanau"] == "0.042 [0.040, 0.044]"
-    assert written[1]["bahdanau"] == "1.0023 [1.0022, 1.0024]"
-    assert [row["pooling"][:3] for row in written] == ["19.", "2.1"]
+    plain, ratio = (
+        {row[0]: row[2] for row in differences_table(only(tmp_path, geometric=geometric)).rows}
+        for geometric in (False, True)
+    )
+    assert plain["bahdanau"] == "0.042 [0.040, 0.044]"
+    assert ratio["bahdanau"] == "1.0023 [1.0022, 1.0024]"
+    assert (plain["pooling"][:3], ratio["pooling"][:3]) == ("19.", "2.1")
 
 
-def test_markdown_has_a_table_for_results_and_one_for_differences(found):
-    lines = markdown(found).splitlines()
+def test_markdown_and_latex_have_a_table_of_results_and_one_of_differences(comparisons):
+    lines = markdown(comparisons).splitlines()
     assert lines[0] == "**sunspots: test rmse in sunspots, lower is better**"
-    tables = [line for line in lines if line.startswith("|")]
+    tables = [[cell.strip() for cell in line.split("|")] for line in lines if line[:1] == "|"]
     assert len(tables) == 5 + 4
-    assert len({line.count("|") for line in tables[:5]}) == 1
-    assert tables[2].startswith("| `scaled_dot_product` | 5 | 0.958 | 0.849 to 1.067 |")
-    assert tables[-2].endswith("| better |")
+    assert tables[2][1:5] == ["`scaled_dot_product`", "5", "0.958", "0.849 to 1.067"]
+    assert tables[-2][-2] == "better"
     assert any(line.startswith("- warning: trainer.epochs differs") for line in lines)
 
+    text = latex(comparisons)
+    assert r"scaled\_dot\_product & 5 & 0.958" in text and r"95 \% interval" in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
 
-def test_csv_reads_back_with_full_digits(found):
-    rows = list(csv.DictReader(io.StringIO(comma_separated(found))))
+
+def test_csv_and_json_have_all_digits(comparisons):
+    rows = csv_rows(comparisons)
     assert [row["attention"] for row in rows] == ["scaled_dot_product", "pooling", "none"]
-    assert float(rows[0]["mean"]) == found.tasks[0].results[0].interval.mean
-    assert float(rows[0]["p_holm"]) == found.tasks[0].results[0].p_corrected
+    first = next(comparisons.tasks[0].table.itertuples())
+    assert float(rows[0]["mean"]) == first.mean
+    assert float(rows[0]["p_holm"]) == first.p_corrected
     assert (rows[0]["item_test"], rows[0]["intervals"]) == ("Diebold-Mariano", "t")
     assert (rows[2]["verdict"], rows[2]["difference"]) == ("", "")
-
-
-def test_json_has_every_seed(found):
-    row, *_ = json.loads(as_json(found))
+    row, *_ = json.loads(as_json(comparisons))
+    assert (row["mean"], row["p_holm"]) == (first.mean, first.p_corrected)
     assert row["values"] == {str(seed): value for seed, value in enumerate(BETTER)}
-    assert row["warnings"] == "; ".join(found.tasks[0].warnings)
-
-
-def test_latex_escapes_names(found):
-    text = latex(found)
-    assert r"scaled\_dot\_product & 5 & 0.958" in text
-    assert r"95 \% interval" in text
-    tables = [line for line in text.splitlines() if line and not line.startswith("%")]
-    assert [line for line in tables if "_" in line.replace(r"\_", "")] == []
-    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    assert row["warnings"] == "; ".join(comparisons.tasks[0].warnings)
 
 
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
-    found = compared(tmp_path)
-    text = printed(found, monkeypatch)
+    comparisons = compared(tmp_path)
+    text = printed(comparisons, monkeypatch)
     assert "there is only one group, so there is nothing to compare it with" in text
     assert "difference" not in text
-    assert latex(found).count(r"\begin{tabular}") == 1
+    assert latex(comparisons).count(r"\begin{tabular}") == 1
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory):
-    """A sequential comparison of ten seeds."""
-    runs = tmp_path_factory.mktemp("runs")
+def test_every_format_marks_sequential_intervals(tmp_path, monkeypatch):
     for name, values in (("none", NONE), ("bahdanau", BETTER), ("pooling", SAME)):
-        write_group(runs, name, [*values, *values])
-    return compared(runs, sequential=True)
-
-
-def test_every_format_marks_sequential_intervals(looked_at, monkeypatch):
-    for text in (printed(looked_at, monkeypatch), markdown(looked_at), latex(looked_at)):
+        write_group(tmp_path, name, [*values, *values])
+    comparisons = compared(tmp_path, sequential=True)
+    for text in (printed(comparisons, monkeypatch), markdown(comparisons), latex(comparisons)):
         assert "95 % sequential" in text.replace("\\", "")
         assert "difference [sequential]" in text
-        told = " ".join(text.split())
-        assert "at alpha 0.05 / 2; they need 6 shared seeds" in told
-        assert "Holm); valid for one look only" in told
-        assert "paired t test" not in told
-    for row in (
-        *json.loads(as_json(looked_at)),
-        *csv.DictReader(io.StringIO(comma_separated(looked_at))),
-    ):
+        notes = " ".join(text.split())
+        assert "at alpha 0.05 / 2; they need 6 shared seeds" in notes
+        assert "Holm); valid for one look only" in notes
+        assert "paired t test" not in notes
+    for row in [*json.loads(as_json(comparisons)), *csv_rows(comparisons)]:
         assert row["intervals"] == "sequential"
         assert "p_bonferroni" in row and "p_holm" not in row

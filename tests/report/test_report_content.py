@@ -9,8 +9,8 @@ import pytest
 from compared_runs import BETTER, NONE, only, write_group, write_run, write_translations
 from scipy import stats
 
+from attnlab.comparison.charts import colours_of
 from attnlab.comparison.comparison import Options
-from attnlab.comparison.shown import colours_of
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
 from attnlab.report.page import reported_runs, runs_page

@@ -62,17 +62,17 @@ def test_sentences_are_resampled_with_the_seeds_of_both_sides(tmp_path):
     write_spoiled(tmp_path, spoiled_by)
     write_run(tmp_path, "multi_head", 9, 50.0, task="translate")  # no file of it is needed
     comparison = only(tmp_path, reference="none")
-    tests = {result.group.label: result.item_test for result in comparison.results}
+    rows = {row.group.label: row for row in comparison.table.itertuples()}
     for attention, seeds in (("bahdanau", 2), ("pooling", 3)):
         base, own = (
             list(zip(*(spoiled(every) for every in spoiled_by[name][:seeds]), strict=True))
             for name in ("none", attention)
         )
-        assert tests[attention].p == paired_bootstrap("bleu", base, own, REFERENCES)[0]
-    assert tests["multi_head"] is None
-    assert (tests["pooling"].name, tests["pooling"].items) == ("paired bootstrap", 12)
-    pair = [tests["bahdanau"], tests["pooling"]]
-    assert [test.p_holm for test in pair] == holm([test.p for test in pair])
+        assert rows[attention].item_p == paired_bootstrap("bleu", base, own, REFERENCES)[0]
+    assert rows["multi_head"].item_test is None
+    assert (rows["pooling"].item_test, rows["pooling"].items) == ("paired bootstrap", 12)
+    pair = [rows["bahdanau"], rows["pooling"]]
+    assert [row.item_p_holm for row in pair] == holm([row.item_p for row in pair])
     assert any("boot p: sacreBLEU's paired bootstrap over 12 test sentences" in line
                for line in footnotes(comparison))  # fmt: skip
 

@@ -6,12 +6,12 @@ import pytest
 from compared_runs import BETTER, NONE, SAME, compared, write_group
 from matplotlib.figure import Figure
 
-from attnlab.comparison import shown
+from attnlab.comparison import charts
 from attnlab.views.png.figure import draw
 
 
-def comparison_figure(found):
-    return draw(shown.comparison_figure(found))
+def comparison_figure(comparisons):
+    return draw(charts.comparison_figure(comparisons))
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,11 @@ def test_the_figure_has_curves_means_and_differences(figure):
 
 
 def test_curves_end_where_half_of_the_seeds_do(runs):
-    found = compared(runs)
-    run = next(iter(found.tasks[0].groups[0].runs.values())).run
+    comparisons = compared(runs)
+    run = next(iter(comparisons.tasks[0].groups[0].runs.values())).run
     for epoch in range(4, 9):
         run.history.append({"epoch": epoch, "seconds": 1.0, "val_loss": 0.1})
-    curves, *_ = comparison_figure(found).axes
+    curves, *_ = comparison_figure(comparisons).axes
     assert max(line.get_xdata()[-1] for line in curves.lines) == 3
 
 
@@ -57,8 +57,8 @@ def test_no_text_covers_another_also_on_logarithmic_axes(tmp_path, legible_texts
         write_group(tmp_path, name, values, task="translate", config=config)
     for name in names[:2]:
         write_group(tmp_path, name, [1e-4, 1e-3, 1e-2, 0.1, 3.0])
-    found = compared(tmp_path, by=("attention", "model.cell"), geometric=True)
-    figure = comparison_figure(found)
+    comparisons = compared(tmp_path, by=("attention", "model.cell"), geometric=True)
+    figure = comparison_figure(comparisons)
     _, _, means, _ = figure.axes[:4]
     assert means.get_xscale() == "log"
     texts = legible_texts(figure)

@@ -40,40 +40,37 @@ def comparison_figure(comparisons: Comparisons) -> Figure:
     seed, up to the epoch that half of the seeds reached. The lower two are each group's mean with
     its 95 % interval and a dot per seed, and the paired differences to the reference.
     """
-    tasks = comparisons.tasks
+    tasks, grids = comparisons.tasks, list[Grid]()
+    for task in tasks:
+        metric, colours = task.metric, colours_of(task)
+        legend = math.ceil(len(colours) / _LEGEND_COLUMNS) * _LEGEND_LINE
+        # The legend of the grid names the groups, the title says what a chart is of.
+        curves = [replace(c, y_label="", legend="none") for c in group_curves(task, colours)]
+        mean = "geometric mean" if task.geometric else "mean"
+        means = means_chart(
+            task,
+            colours,
+            title=f"{'test ' * metric.is_test}{metric.path}: {mean}",
+            label=task.units or "",
+            lines=[(name, v) for name, v in baseline_values(task).items() if name == task.baseline],
+        )
+        forest = [chart for chart in (means, differences_chart(task, colours)) if chart]
+        warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in task.warnings]
+        warning = "\n".join(warnings)
+        below = _ROOM + max(len(task.groups), 3) * _ROW_HEIGHT
+        below += len(warning.splitlines()) * _WARNING_LINE
+        title = heading(task) * (len(tasks) > 1)
+        grids += [
+            Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, _LEGEND_COLUMNS, 2),
+            Grid([forest], (), below, columns=2, warning=warning),
+        ]
     title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
     sequential = ", sequential: hold at every look" if tasks[0].sequential else ""
     subtitle = (
         "curves: mean over seeds, band from the lowest to the highest; "
         f"dots: one seed each; bars: 95 % intervals{sequential}"
     )
-    grids = [grid for task in tasks for grid in _grids(task, heading(task) * (len(tasks) > 1))]
     return Figure(title, subtitle, grids, (_WIDTH, sum(grid.height for grid in grids) + 0.6))
-
-
-def _grids(comparison: Comparison, title: str) -> list[Grid]:
-    metric, colours = comparison.metric, colours_of(comparison)
-    legend = math.ceil(len(colours) / _LEGEND_COLUMNS) * _LEGEND_LINE
-    # The legend of the grid names the groups, the title says what a chart is of.
-    charts = group_curves(comparison, colours)
-    curves = [replace(chart, y_label="", legend="none") for chart in charts]
-    mean = "geometric mean" if comparison.geometric else "mean"
-    means = means_chart(
-        comparison,
-        colours,
-        title=f"{'test ' * metric.is_test}{metric.path}: {mean}",
-        label=comparison.units or "",
-        lines=[(n, v) for n, v in baseline_values(comparison).items() if n == comparison.baseline],
-    )
-    forest = [chart for chart in (means, differences_chart(comparison, colours)) if chart]
-    warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in comparison.warnings]
-    warning = "\n".join(warnings)
-    lines = len(warning.splitlines())
-    below = _ROOM + max(len(comparison.results), 3) * _ROW_HEIGHT + lines * _WARNING_LINE
-    return [
-        Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, _LEGEND_COLUMNS, 2),
-        Grid([forest], (), below, columns=2, warning=warning),
-    ]
 
 
 def group_curves(
@@ -93,10 +90,14 @@ def curves_chart(
     column: str, histories: Mapping[str, Histories], colours: Mapping[str, int], kind: Kind | None
 ) -> Curves:
     """A chart of one history column: each group's mean in a band over its seeds."""
-    tables = {
-        label: by_epoch([history[column] for history in seeds if column in history])
-        for label, seeds in histories.items()
-    }
+    tables = {}
+    for label, seeds in histories.items():
+        columns = [pd.Series(h[column], dtype=float) for h in seeds if column in h]
+        # As long as half of the seeds last. Missing values are NaN: some epochs have no BLEU.
+        lengths = sorted(map(len, columns), reverse=True)
+        length = lengths[(len(columns) - 1) // 2] if columns else 0
+        table = pd.DataFrame(dict(enumerate(columns)))[:length]
+        tables[label] = table.replace([math.inf, -math.inf], math.nan)
     epochs = range(max(map(len, tables.values())))
     curves = []
     for label, table in tables.items():
@@ -121,24 +122,22 @@ def means_chart(
     most: int | None = None,
 ) -> Intervals:
     """Each group's mean with its 95 % interval and a dot per seed, and some baselines."""
-    rows = [
-        IntervalRow(name, colours[name], *result.interval[1:4], [*result.group.values.values()])
-        for result in comparison.results[:most]
-        for name in [result.group.name]
-    ]
+    rows = []
+    for row in comparison.table[:most].itertuples():
+        name, values = row.group.name, [*row.group.values.values()]
+        rows.append(IntervalRow(name, colours[name], row.mean, row.low, row.high, values))
     return Intervals(title, label, rows, [*lines], comparison.metric.direction < 1)
 
 
 def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Intervals | None:
     """The paired differences to the reference; None if no group has one."""
     rows = []
-    for result in comparison.results:
-        _, mean, low, high, _ = result.difference or (None,) * 5
-        note = result.verdict or "reference"
-        if result.p_corrected is not None:
-            note += f", p {p_text(result.p_corrected)}"
-        name = result.group.name
-        rows.append(IntervalRow(name, colours[name], mean, low, high, note=note))
+    for row in comparison.table.itertuples():
+        note = row.verdict or "reference"
+        if row.p_corrected is not None:
+            note += f", p {p_text(row.p_corrected)}"
+        name, ends = row.group.name, (row.difference_low, row.difference_high)
+        rows.append(IntervalRow(name, colours[name], row.difference, *ends, note=note))
     if all(row.mean is None for row in rows):
         return None
     sequential = ", sequential" if comparison.sequential else ""
@@ -170,17 +169,6 @@ def curve_title(column: str, kind: Kind | None) -> str:
         return column.replace("_", " ")
     metric = kind.scoring.metric(column) if kind else None
     return f"{_PARTS[part]} {metric.label if metric else name.replace('_', ' ')}"
-
-
-def by_epoch(curves: list[list[float]]) -> pd.DataFrame:
-    """Make a table with a row per epoch and a column per seed, as long as half of the seeds last.
-
-    Missing and infinite values are NaN: BLEU isn't scored in every epoch.
-    """
-    lengths = sorted(map(len, curves), reverse=True)
-    table = pd.DataFrame({seed: pd.Series(curve, dtype=float) for seed, curve in enumerate(curves)})
-    shown = table[: lengths[(len(curves) - 1) // 2] if curves else 0]
-    return shown.replace([math.inf, -math.inf], math.nan)
 
 
 def baseline_values(comparison: Comparison) -> dict[str, float]:
