@@ -28,11 +28,10 @@ from attnlab.commands.runs_table import row
 from attnlab.comparison.selection import Filters
 from attnlab.config.arguments import key_of, quoted, without_config_dirs
 from attnlab.config.parsing import yaml_text
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, interrupts
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import shown_state
-from attnlab.runner.command import interrupts
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import is_notebook
 
@@ -179,7 +178,7 @@ def run(*words: str, **settings: Any) -> Result:
         >>> result.metrics["test"]["rmse"], result.predict(steps=12)
     """
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.runner.find_or_run import run as find_or_run
+    from attnlab.runner.resume import run as find_or_run
 
     typed = [*words, *_words(settings)]
     overrides = without_config_dirs(typed)

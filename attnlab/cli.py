@@ -20,11 +20,10 @@ from attnlab.config.arguments import (
     read_arguments,
     without_config_dirs,
 )
-from attnlab.errors import RequestError, RunFailed, SweepFailed
+from attnlab.errors import RequestError, RunFailed, SweepFailed, listen_for_interrupts
 from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
-from attnlab.runner.command import listen_for_interrupts
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
@@ -149,7 +148,7 @@ def train(arguments: list[str]) -> int:
         sweep(overrides, place)
         return DONE
     config = composing.from_hydra(composing.compose(overrides, place))
-    from attnlab.runner.find_or_run import run as find_or_run
+    from attnlab.runner.resume import run as find_or_run
 
     find_or_run(config)
     return DONE

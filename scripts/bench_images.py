@@ -36,7 +36,7 @@ SHAPE, CLASSES = (32, 32, 3), 10  # of CIFAR-10
 
 def make_program(words: list[str], pixels: np.ndarray, labels: np.ndarray, jit: bool):
     """Ours, ready to train on some images."""
-    from attnlab.runner.building import make_model, make_task, start_afresh
+    from attnlab.runner.train import make_model, make_task, start_afresh
     from attnlab.training.epoch_program import Program
     from attnlab.training.optimizers import make_optimizer
 
@@ -53,7 +53,7 @@ def bench_fit() -> None:
     """Order and batches are the same; both have the data in memory."""
     import keras
 
-    from attnlab.runner.building import make_task
+    from attnlab.runner.train import make_task
     from attnlab.training.batches import shuffled_plan
     from attnlab.training.optimizers import make_optimizer
 
@@ -88,7 +88,7 @@ def make_step(jit: bool) -> Callable[[], object]:
 
 def is_xla_chosen() -> bool:
     """Whether `trainer.jit=auto` chooses XLA for vit_tiny with batches of this size."""
-    from attnlab.runner.building import make_model, make_task
+    from attnlab.runner.train import make_model, make_task
 
     config = checked(["experiment=vit_tiny"])
     task = make_task(config)

@@ -25,7 +25,7 @@ MECHANISMS = {"bahdanau": "before the step", "luong_global": "dot, after the ste
 def make_recurrent(mechanism: str, jit: bool | None = False):
     """Ours, ready to train; `jit=None` compiles as for batches of one shape."""
     from attnlab.attention import BahdanauAttention, LuongGlobalAttention
-    from attnlab.runner.building import start_afresh
+    from attnlab.runner.train import start_afresh
     from attnlab.tasks.translation.models.recurrent import RecurrentSettings, RecurrentTranslator
     from attnlab.tasks.translation.program import TranslationProgram, token_losses
     from attnlab.training.optimizers import make_optimizer

@@ -32,7 +32,7 @@ class Pair:
     def __init__(self, overrides: list[str]) -> None:
         import keras
 
-        from attnlab.runner.building import make_learner, make_model, make_task, start_afresh
+        from attnlab.runner.train import make_learner, make_model, make_task, start_afresh
         from attnlab.training.optimizers import make_optimizer
 
         config = checked(overrides)
@@ -157,11 +157,11 @@ def bench_whole() -> None:
 _BARE = """
 import sys
 from attnlab import cli
-from attnlab.runner import train
-from attnlab.runner.building import import_tensorflow
+from attnlab.runner import resume
+from attnlab.training.tensorflow_internals import import_tensorflow
 import_tensorflow()
 from attnlab.training import weights_file
-train.start_following = lambda folder: None
+resume.start_following = lambda folder: None
 weights_file.WeightsFiles.next = lambda files, values, scratch: b""
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -61,7 +61,7 @@ LEAST = 1.1  # PyTorch's time / ours, for a step of every model that both can tr
 def make_model(size: Size, **settings):
     """Ours, with the mechanism of the paper."""
     from attnlab.attention import MultiHeadAttention
-    from attnlab.runner.building import start_afresh
+    from attnlab.runner.train import start_afresh
     from attnlab.tasks.translation.models.transformer import (
         TransformerSettings,
         TransformerTranslator,

@@ -170,7 +170,7 @@ def checked(overrides: Sequence[str]):
 
 def learner_of(overrides: Sequence[str], seed: int = 0):
     """What trains the configuration that these words make."""
-    from attnlab.runner.building import make_learner, make_task, start_afresh
+    from attnlab.runner.train import make_learner, make_task, start_afresh
 
     config = checked([*overrides, f"seed={seed}"])
     task = make_task(config)

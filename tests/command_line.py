@@ -105,8 +105,7 @@ class CommandsHere(CommandLine):
 def undrawn():
     """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("train", "resume"):
-            patch.setattr(f"attnlab.runner.{module}.start_following", lambda folder: None)
+        patch.setattr("attnlab.runner.resume.start_following", lambda folder: None)
         yield
 
 

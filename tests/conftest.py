@@ -246,7 +246,7 @@ def learner_of(compose):
     """A function from overrides to the runner's learner, with the task loaded."""
 
     def learner_of(*overrides: str):
-        from attnlab.runner.building import make_learner, make_task, start_afresh
+        from attnlab.runner.train import make_learner, make_task, start_afresh
 
         config = compose(*overrides)
         task = make_task(config)

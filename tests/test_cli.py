@@ -16,7 +16,7 @@ from attnlab import __version__
 from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
-from attnlab.runner.building import import_tensorflow
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,16 +6,16 @@ import weakref
 
 import pytest
 
-from attnlab.runner import command
+from attnlab import errors
 
 
 @pytest.fixture(autouse=True)
 def handlers():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command.listen_for_interrupts()
+    errors.listen_for_interrupts()
     yield
-    command._asked.clear()
+    errors._interrupted.clear()
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -25,8 +25,8 @@ def test_a_signal_interrupts_at_once(number):
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
         signal.pause()
-    command.listen_for_interrupts()  # anew
-    command.check_for_interrupt()
+    errors.listen_for_interrupts()  # anew
+    errors.check_for_interrupt()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -36,16 +36,16 @@ def test_a_signal_in_a_callback_is_not_lost():
 
     thing = Thing()
     keeper = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
-    command.check_for_interrupt()
+    errors.check_for_interrupt()
     del thing  # Python prints the exception and forgets it
     assert keeper() is None
     with pytest.raises(KeyboardInterrupt):
-        command.check_for_interrupt()
+        errors.check_for_interrupt()
 
 
 def test_an_ignored_ctrl_c_stays_ignored():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    command.listen_for_interrupts()
+    errors.listen_for_interrupts()
     os.kill(os.getpid(), signal.SIGINT)
-    command.check_for_interrupt()
+    errors.check_for_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -46,7 +46,7 @@ RUNS = {
 
 def trained(config, epochs: int = 3) -> list[np.ndarray]:
     """The values of all variables after some epochs with a constant learning rate."""
-    from attnlab.runner.building import make_learner, make_task, start_afresh
+    from attnlab.runner.train import make_learner, make_task, start_afresh
 
     task = make_task(config)
     task.load(config.seed)
@@ -68,7 +68,7 @@ def difference(first: list[np.ndarray], second: list[np.ndarray]) -> float:
 def main(kinds: list[str]) -> None:
     """Print how far two devices are from one, by kind, as JSON; a process of its own."""
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.runner.building import import_tensorflow
+    from attnlab.training.tensorflow_internals import import_tensorflow
 
     found = {}
     for kind in kinds:

@@ -61,7 +61,7 @@ def command(
             valid = ", ".join(["--part", *kind.scoring.evaluation])
             raise RequestError(f"{option}: not for a run of {kind.name}. Valid: {valid}.")
         settings[kind.scoring.evaluation[option]] = value
-    from attnlab.runner import console
+    from attnlab.runner.console import print_table
     from attnlab.runner.loading import TrainedRun
 
     trained = TrainedRun.load(folder, epoch, average, moved)
@@ -81,5 +81,4 @@ def command(
     if as_json:
         click.echo(json_text(result))
         return
-    console.print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")
-    console.print_notes(report.notes)
+    print_table({**result, "test": report.metrics}, f"{scored}, epoch {trained.epoch}")

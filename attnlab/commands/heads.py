@@ -62,7 +62,8 @@ def command(
     folder = options.find_trained(run, runs, None, epoch, average)
     numbers = _numbers(epochs, folder.weights_epochs()) if epochs else []
     from attnlab.report.heads import LEFT, head_cells, head_rows, heads_figure
-    from attnlab.runner.loading import TrainedRun, load_weights
+    from attnlab.runner.loading import TrainedRun
+    from attnlab.runner.train import load_weights
 
     trained = TrainedRun.load(folder, epoch, average)
     options.load_data(trained, folder)

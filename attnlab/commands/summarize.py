@@ -56,7 +56,7 @@ def command(
 def _encoder(name: str, runs: str | None) -> Encoder:
     """Return the encoder of a run, at its best epoch, or of a preset given by folder or handle."""
     from attnlab.encoders.opening import open_source, vectors_by
-    from attnlab.runner.building import import_tensorflow
+    from attnlab.training.tensorflow_internals import import_tensorflow
 
     path = Path(name).expanduser()
     is_preset = "_" in name or "://" in name

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,9 @@ from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table, width
+
+log = logging.getLogger("attnlab")
+_COMPILING = "tracing and compiling"
 
 
 def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> None:
@@ -37,10 +39,9 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
         if extra is not None:
-            result = f"{metric} {number(extra['test'][metric])}"
+            result = f"{metric} {extra['test'][metric]:.4g}"
         meaning = parts.get(name, "a further part of the test data")
         console.print(f"{name} ({meaning}): {result}", soft_wrap=True)
-    print_notes(metrics.get("notes", []), file)
     console.print(
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
@@ -55,13 +56,14 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
 
 
 def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
-    """Print the result on one split: a row for the run and one per baseline, best first.
+    """Print the result on one split: a row for the run and one per baseline, best first; the notes.
 
     The column `skill` is 1 - (error of the run) / (error of the row's baseline).
     """
     console, kind = plain_console(file), kind_of(metrics["task"])
     attention, metric = metrics["attention"], metrics["metric"]
-    title = f"{metrics['task']} / {in_prose(attention)} / seed {metrics['seed']}"
+    mechanism = in_prose(attention)
+    title = f"{metrics['task']} / {mechanism} / seed {metrics['seed']}"
     console.print(f"{title}: {part}, in {metrics['units']}", soft_wrap=True)
     hidden = {measure.name for measure in kind.scoring.metrics if not measure.in_tables}
     columns = [name for name in metrics["test"] if name not in hidden]
@@ -81,42 +83,23 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
         table.add_row(row[0], *numbers, "" if is_run else skill, style="bold" if is_run else "")
     console.width = max(console.width, width(table, console))
     console.print(Padding(table, (1, 0), expand=False))
-    console.print(_verdict(metrics), soft_wrap=True)
 
-
-def print_notes(notes: Iterable[str], file: Any = None) -> None:
-    """Print each note on a line."""
-    console = plain_console(file)
-    for note in notes:
-        console.print(f"note: {note}", soft_wrap=True)
-
-
-def _verdict(metrics: Mapping[str, Any]) -> str:
-    """Return the result in one sentence."""
-    name, best, skill = in_prose(metrics["attention"]), metrics["best_baseline"], metrics["skill"]
-    result = metrics["test"].get(metrics["metric"])
-    if result is None or not math.isfinite(result):
-        return f"The result of {name} is not finite: a smaller optimizer.learning_rate may help."
-    if skill is None:
-        return f"{best} makes practically no error, so no model can do better."
-    share = f"{abs(skill):.1%}"
-    if skill >= 0:
-        return f"The error of {name} is {share} below that of {best}, the best baseline (skill)."
-    return (
-        f"The error of {name} is {share} above that of {best}, the best baseline (skill below 0)."
-    )
-
-
-def number(value: float | None, form: str = ".4g") -> str:
-    """Format a number for a table; numbers with an exponent get one digit less."""
-    text = "-" if value is None else f"{value:{form}}"
-    return f"{value:.2e}" if "e" in text else text
-
-
-log = logging.getLogger("attnlab")
-# Seconds between two lines about epochs, and about other long work, if no bars are drawn.
-_EPOCHS_EVERY, _REPORT_EVERY = 1.0, 15.0
-_COMPILING = "tracing and compiling"
+    best, skill = metrics["best_baseline"], metrics["skill"]
+    if rank(result) == math.inf:
+        verdict = (
+            f"The result of {mechanism} is not finite: a smaller optimizer.learning_rate may help."
+        )
+    elif skill is None:
+        verdict = f"{best} makes practically no error, so no model can do better."
+    else:
+        share = f"{abs(skill):.1%} {'below' if skill >= 0 else 'above'}"
+        sign_of_skill = "" if skill >= 0 else " below 0"
+        verdict = (
+            f"The error of {mechanism} is {share} that of {best}, the best baseline "
+            f"(skill{sign_of_skill})."
+        )
+    for line in (verdict, *(f"note: {note}" for note in metrics.get("notes", []))):
+        console.print(line, soft_wrap=True)
 
 
 class Screen:
@@ -130,31 +113,31 @@ class Screen:
     def __init__(self, progress: Progress, quiet: bool) -> None:
         self._progress, self._quiet = progress, quiet
         self._entries: dict[str, TaskID] = {}
-        self._printed = time.monotonic()  # when the last line was printed
-        self._newest = self._text = ""  # the epoch that is not printed yet; the text at its bar
+        self._printed = -math.inf  # when an epoch was printed
+        self._text = ""  # next to the bar of epochs
         self._epochs = self._done = 0
         self._columns: Sequence[str] = ()
 
     def working(self, done: int, total: int | None, what: str) -> None:
         """Show the current activity and its progress; see `tasks.declaration.Progress`."""
-        share = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         if what not in self._entries:
-            self._begin(what, total)
-        elif time.monotonic() - self._printed >= _REPORT_EVERY:
-            self._print(f"{what}: {share}")
+            self.end()
+            self._entries[what] = self._progress.add_task(what, total=total, text="")
+            if self._epochs and self._progress.disable:
+                self._print(what)
+        share = f"{done / total:.0%}" if total else f"{done:,}" if done else ""
         self._progress.update(self._entries[what], completed=done, total=total, text=share)
 
     def say(self, lines: Sequence[str]) -> None:
         """Print lines above the bars, and log them."""
         for line in lines:
-            log.info(line)  # `-v` shows the log
-            if not self._quiet and logs.verbosity == 0:
-                self._progress.console.print(f"attnlab: {line}", soft_wrap=True, markup=False)
+            log.info(line)
+            self._print(line)
 
     def training(self, epochs: int, done: int, columns: Sequence[str]) -> None:
         """Start to show epochs, `done` of them finished, with columns of the history."""
         self._epochs, self._done, self._columns = epochs, done, columns
-        self._begin(_COMPILING, epochs)
+        self.working(done, epochs, _COMPILING)
         self.within(0.0, _COMPILING)
 
     def within(self, share: float, text: str | None = None) -> None:
@@ -175,36 +158,25 @@ class Screen:
         self._done += 1
         self.within(0.0, " ".join(results).replace("val_", ""))
         line = f"epoch {self._done}/{self._epochs}: {', '.join(results).replace('_', ' ')}"
-        self._newest = f"{line}, {row['seconds']:.2g} s"
-        log.info(self._newest)
-        if self._done == 1 or time.monotonic() - self._printed >= _EPOCHS_EVERY:
-            self._print_newest()
+        line = f"{line}, {row['seconds']:.2g} s"
+        log.info(line)
+        now = time.monotonic()
+        is_due = now - self._printed >= 1.0 or self._done == self._epochs
+        if is_due and self._progress.disable:
+            self._printed = now
+            self._print(line)
 
     def end(self) -> None:
         """End the current activity; early stopping may leave epochs untrained."""
-        self._print_newest()
         for entry in self._progress.tasks[-1:]:
             if entry.id != self._entries.get(_COMPILING):
                 total = entry.total or 1
                 self._progress.update(entry.id, completed=total, total=total, text="")
 
-    def _begin(self, what: str, total: int | None) -> None:
-        self.end()
-        self._entries[what] = self._progress.add_task(what, total=total, text="")
-        if self._epochs:
-            self._print(what)
-
-    def _print_newest(self) -> None:
-        """Print the newest epoch; not with `-v`, which shows the log."""
-        if self._newest and logs.verbosity == 0:
-            self._print(self._newest)
-            self._newest = ""
-
     def _print(self, text: str) -> None:
-        self._printed = time.monotonic()
-        if self._progress.disable and not self._quiet and logs.verbosity >= 0:
-            with suppress(BrokenPipeError):  # the reader is gone
-                print(f"attnlab: {text}", file=sys.stderr, flush=True)
+        """Print a line; not with `-v`, which shows the log."""
+        if logs.verbosity == 0 and not self._quiet:
+            self._progress.console.print(f"attnlab: {text}", soft_wrap=True, markup=False)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from attnlab.config.rules import lookup
 from attnlab.config.sections import RunConfig
 from attnlab.errors import CannotResume, RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.building import make_model, make_task
+from attnlab.runner.train import load_weights, make_model, make_task
 from attnlab.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ class TrainedRun:
         load_weights(model, weights, "this run's weights")
         return cls(config, task, model, epoch)
 
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
+        """Return predictions for N inputs: forecasts (N, horizon) in natural units, or texts.
+
+        `mlflow.pyfunc` calls it with an array or a data frame: histories (N, S), or N texts.
+        `params` is part of MLflow's interface and unused.
+        """
+        return self.task.serve(self.model, np.asarray(model_input))
+
     def load_data(self, run: RunDirectory) -> bool:
         """Load the task's data; returns whether the run was trained on the same data.
 
@@ -114,27 +122,6 @@ def require_same_data(config: RunConfig, run: RunDirectory, digest: str) -> None
         )
 
 
-def load_weights(model: keras.Model, paths: Sequence[Path], what: str) -> None:
-    """Load a weights file into a built model, or the element-wise mean of several.
-
-    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 6.1, average their last checkpoints.
-    Difference: the caller chooses the epochs. The mean is summed in float64.
-
-    Raises `RequestError`, with `what` in its message, if a file isn't one of this model.
-    """
-    sums = [np.zeros(weight.shape) for weight in model.weights]
-    for path in paths:
-        try:
-            model.load_weights(path)
-        except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has several kinds
-            reason = str(error).strip().splitlines()[0]
-            raise RequestError(f"{path}: can't read {what}: {reason}") from error
-        sums = [total + value for total, value in zip(sums, model.get_weights(), strict=True)]
-    if len(paths) > 1:
-        means = zip(sums, model.get_weights(), strict=True)
-        model.set_weights([(total / len(paths)).astype(last.dtype) for total, last in means])
-
-
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
     """Return the epochs that `best`, `last`, `average` or a number means; see `TrainedRun.load`.
 
@@ -159,7 +146,8 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
         last = trained if epoch == "last" else int(epoch) if epoch.isdecimal() else 0
     if not 1 <= last <= trained:
         raise RequestError(
-            f"--epoch: expected best, last or one of the saved epochs {spans(saved)}, got {epoch}."
+            f"--epoch: expected best, last or one of the saved epochs {saved[0]} to {saved[-1]}, "
+            f"got {epoch}."
         )
     if count > last:
         raise RequestError(
@@ -172,45 +160,13 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
 
 def require_saved(run: RunDirectory, epochs: Iterable[int]) -> None:
     """Raise `RequestError` if the weights of an epoch are missing."""
-    saved = run.weights_epochs()
-    if missing := sorted({*epochs} - {*saved}):
-        raise RequestError(
-            f"{run.path}: the weights of epoch {missing[0]} are missing. "
-            f"Saved epochs: {spans(saved) or 'none'}."
-        )
+    if missing := sorted({*epochs} - {*run.weights_epochs()}):
+        raise RequestError(f"{run.path}: the weights of epoch {missing[0]} are missing.")
 
 
-def spans(numbers: Sequence[int]) -> str:
-    """Write ascending whole numbers as spans: `1, 3 to 40`."""
-    ends: list[list[int]] = []
-    for number in numbers:
-        if ends and number == ends[-1][1] + 1:
-            ends[-1][1] = number
-        else:
-            ends.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ends)
-
-
-class ServedModel:
-    """A model in the form that `mlflow.pyfunc.load_model` expects."""
-
-    def __init__(self, run: TrainedRun) -> None:
-        self.run = run
-
-    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Return predictions for N inputs: forecasts (N, horizon) in natural units, or texts.
-
-        The inputs are an array or a data frame: histories (N, S), or N texts. `params` is part of
-        MLflow's interface and unused.
-        """
-        return self.run.task.serve(self.run.model, np.asarray(model_input))
-
-
-def _load_pyfunc(path: str) -> ServedModel:
+def _load_pyfunc(path: str) -> TrainedRun:
     """Load a logged model; MLflow calls this function by its name."""
     folder = Path(path)
     document = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     weights = [folder / "best.weights.h5"]
-    return ServedModel(
-        TrainedRun.from_files(parse(document, {}), folder / "assets", weights, "best")
-    )
+    return TrainedRun.from_files(parse(document, {}), folder / "assets", weights, "best")

@@ -1,52 +1,48 @@
-"""One run, from its configuration to its result."""
+"""One run from top to bottom: its task, its model, its epochs, its result, and their files."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.config.options import failure
-from attnlab.config.sections import RunConfig
-from attnlab.errors import CannotResume, Pruned, RequestError, RunFailed
-from attnlab.records.checkpoints import Checkpoint, Checkpoints
+from attnlab.config.options import failure, option_class
+from attnlab.config.sections import Option, RunConfig
+from attnlab.errors import CannotResume, Pruned, RequestError, RunFailed, check_for_interrupt
+from attnlab.records import files
+from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
 from attnlab.records.logs import in_words, logging_to
 from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import hold
-from attnlab.runner import console
-from attnlab.runner.building import (
-    check_devices,
-    check_model,
-    make_learner,
-    make_task,
-    memory_errors_explained,
-    start_afresh,
-)
-from attnlab.runner.command import check_for_interrupt
-from attnlab.runner.console import Screen, screen
-from attnlab.runner.follow import Follower, start_following, wait_for
-from attnlab.runner.loading import load_weights
-from attnlab.runner.recorder import Recorder
-from attnlab.tasks.base import Learner, Report, Task, TaskData, assign
+from attnlab.runner.console import Screen
+from attnlab.tasks import attention
+from attnlab.tasks.base import Learner, Task, TaskData, assign
+from attnlab.tasks.declaration import load
+from attnlab.tasks.kinds import kind_of
 from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
+from attnlab.training.tensorflow_internals import forget_gradients, import_tensorflow
+
+if TYPE_CHECKING:
+    import keras
+
+    from attnlab.training.weights_file import WeightsFiles
 
 log = logging.getLogger("attnlab")
 OnEpoch = Callable[[Mapping[str, float]], None]
+_disk = ThreadPoolExecutor(8, "disk")  # each run writes one epoch at a time
 # The next checkpoint waits until training took this many times as long as saving the last one.
 _TRAINING_PER_SAVING = 20.0
-_TRAINED_LONGER = (
-    "The run was first trained with trainer.epochs={}, then longer. A run with all epochs from the "
-    "start may have other learning rates, or be scored in other epochs."
-)
 
 
 @dataclass(frozen=True)
@@ -59,57 +55,283 @@ class SweepMember:
     retry_failed: bool = False  # whether a failed run is repeated
 
 
-def run(config: RunConfig, sweep: SweepMember | None = None, quiet: bool = False) -> Path:
-    """Train and evaluate a run, with its figures and its copy in MLflow; returns its folder.
+@dataclass
+class TrainingState:
+    """The progress of a run's training, as checkpoints store it, JSON-ready."""
 
-    A run of a sweep prints nothing, and the sweep makes its figures and its copy.
+    history: list[dict[str, float]] = field(default_factory=list)  # a row per finished epoch
+    steps_taken: int = 0  # gradient steps of the finished epochs
+    steps_an_epoch: int = 0  # steps of the first epoch, which the schedule uses; 0 before it
+    chunks_done: int = 0  # of the current epoch
+    seconds: float = 0.0  # spent on the run by earlier processes
+    epoch_seconds: float = 0.0  # spent on the current epoch by earlier processes
+    losses: list[float] = field(default_factory=list)  # of this epoch, one per step
+    sizes: list[float] = field(default_factory=list)  # items or tokens that each loss averages
+
+    def scores(self, metric: str) -> tuple[list[float], list[float]]:
+        """Return the monitored value and the validation loss per epoch.
+
+        NaN stands for epochs without one. Without validation data there are no monitored values.
+        """
+        values = [row[metric] for row in self.history if metric in row]
+        return values, [row.get("val_loss", math.nan) for row in self.history]
+
+    def best_epoch(self, monitor: Monitor) -> int:
+        """Return the best epoch so far; without validation data the last one."""
+        return monitor.best_epoch(*self.scores(monitor.metric)) or len(self.history)
+
+
+def train(
+    config: RunConfig,
+    task: Task,
+    data: TaskData,
+    folder: RunDirectory,
+    shown: Screen,
+    started: float,
+    sweep: SweepMember | None = None,
+    resumed: bool = False,
+) -> dict[str, Any]:
+    """Train a run, choose its best epoch and evaluate it; returns its metrics.json.
+
+    Everything is in the run's folder, its end included: completed, failed or killed.
 
     Args:
         config: the configuration.
+        task: its task.
+        data: the task's loaded data.
+        folder: the run's folder, whose lock this process holds.
+        shown: shows the progress.
+        started: `time.perf_counter()` when the run started in this process.
         sweep: the sweep that the run belongs to.
-        quiet: whether the result is not printed.
-
-    Raises:
-        RequestError: the settings don't fit the data, or the runs folder can't be written. Nothing
-            is left behind, except a failed run of a sweep.
-        RunFailed: the loss was not finite, or the result could not be written.
-        Pruned: the search stopped the run.
-        KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
+        resumed: whether the folder already has part of the run.
     """
-    started, follower = time.perf_counter(), None
-    with screen(quiet=sweep is not None) as shown:
-        if sweep is None:
-            task, data = prepare(config, shown)
-        folder = RunDirectory.create(
-            Path(config.paths.runs).expanduser(),
-            config.task.name,
-            config.attention.name,
-            config.seed,
-            config.document,
-            config_hash=config.digest,
-            **status_entries(config, sweep),
-        )
-        with hold(folder.path):
-            if sweep is None:
-                follower = start_following(folder.path)
-            else:
-                with _failure_recorded(folder.status.write):
-                    task, data = prepare(config, shown)
-            metrics = Training(config, task, data, folder, shown, started, sweep).execute()
-    finish(config, folder, metrics, follower, quiet or sweep is not None)
-    return folder.path
+    trainer, on_epoch = config.trainer, sweep.on_epoch if sweep else None
+    monitor = Monitor(*task.monitor, trainer.min_delta)
+    checkpoints, recorder = Checkpoints(folder.checkpoint), Recorder(folder)
+    with logging_to(folder.path / "run.log"), _end_recorded(config, recorder):
+        recorder.write_request(config, task, data)
+        shown.say(data.notes)
+
+        # Build the model, with the compiler and the stack width that the run started with
+        checkpoint, status = checkpoints.newest() if resumed else None, folder.status.read()
+        start_afresh(config.seed)
+        compiler = {"trainer.jit": status["xla"]} if "xla" in status else {}
+        learner = make_learner(config.with_values(compiler), task)
+        learner.progress = shown.working
+        width = status.get("together", 1 if checkpoint else None) or width_of(learner.stackable)
+        learner.width = width
+        with recorder.writing("status.json"):
+            folder.status.write(xla=learner.jit, together=width)
+
+        # Resume from the newest checkpoint, or start again
+        state = TrainingState(**checkpoint.state) if checkpoint else TrainingState()
+        if resumed:
+            recorder.rewind(state.history)
+        best_values = learner.values()
+        if checkpoint:
+            variables = learner.trained_variables()
+            shapes = [tuple(variable.shape) for variable in variables]
+            if [array.shape for array in checkpoint.arrays] != shapes:
+                raise CannotResume(
+                    f"{folder.checkpoint}: the variables of the checkpoint and of the model have "
+                    "different shapes, because the code has changed: train the run again."
+                )
+            if state.history:
+                path = folder.weights_path(state.best_epoch(monitor))
+                load_weights(learner.model, [path], "the best weights so far")
+                best_values = learner.values()
+            assign(variables, checkpoint.arrays)
+            log.info("resumed after epoch %d, chunk %d", len(state.history), state.chunks_done)
+        shown.training(trainer.epochs, len(state.history), task.kind.scoring.bars)
+        for row in state.history if on_epoch else ():
+            on_epoch(row)
+        saved_step, saving_took = (-1, -1), 0.0
+        saved_at = epoch_started = time.perf_counter()
+
+        def save_checkpoint() -> None:
+            """Save everything that the next step depends on, at most once per step."""
+            nonlocal saved_step, saved_at, saving_took
+            step, now = state.steps_taken + len(state.losses), time.perf_counter()
+            if (len(state.history), step) == saved_step:
+                return
+            content = asdict(state)
+            content["seconds"] += now - started
+            if state.chunks_done:
+                content["epoch_seconds"] += now - epoch_started
+            with recorder.writing("a checkpoint"):
+                checkpoints.save(step, content, learner.trained_values())
+            saved_step, saved_at = (len(state.history), step), time.perf_counter()
+            saving_took = saved_at - now
+
+        while len(state.history) < trainer.epochs:
+            # Early stopping
+            values, val_losses = state.scores(monitor.metric)
+            if monitor.should_stop(values, trainer.patience, val_losses):
+                shown.say([f"early stopping after epoch {len(state.history)}"])
+                break
+
+            # The batches and learning rates of an epoch; rates assume epochs of equal length
+            epoch, epoch_started = len(state.history) + 1, time.perf_counter()
+            chunks = learner.chunks(epoch)
+            steps = sum(chunk.steps for chunk in chunks)
+            state.steps_an_epoch = state.steps_an_epoch or steps
+            rates = learning_rates(
+                config.schedule.name,
+                config.schedule.settings,
+                peak=config.optimizer.settings["learning_rate"],
+                first_step=state.steps_taken,
+                steps=steps,
+                total_steps=trainer.epochs * state.steps_an_epoch,
+                monitored=values,
+                monitor=monitor,
+            )
+
+            # Compiled gradient steps, a chunk at a time
+            for chunk in chunks[state.chunks_done :]:
+                done = len(state.losses)
+                chunk_rates = rates[done : done + chunk.steps]
+                losses = learner.train(chunk, chunk_rates, state.steps_taken + done)
+                if not np.isfinite(losses.values).all():
+                    step = np.argmin(np.isfinite(losses.values))
+                    raise RunFailed(
+                        f"epoch {epoch}, step {done + step + 1}: the loss is {losses.values[step]}."
+                        " A smaller optimizer.learning_rate or optimizer.clip_norm=1 may help."
+                    )
+                state.losses += np.asarray(losses.values).tolist()
+                state.sizes += np.asarray(losses.sizes).tolist()
+                state.chunks_done += 1
+                shown.within(len(state.losses) / steps)
+                check_for_interrupt()
+                every = trainer.checkpoint_every_seconds
+                if every is not None and time.perf_counter() - saved_at >= every:
+                    save_checkpoint()
+
+            # Validation
+            shown.within(1.0, "validating")
+            row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
+            row["train_loss"] = float(np.average(state.losses, weights=state.sizes))
+            row |= learner.validate(epoch)
+            row["seconds"] = round(state.epoch_seconds + time.perf_counter() - epoch_started, 6)
+            state.history.append(row)
+            state.steps_taken += len(state.losses)
+            state.chunks_done, state.epoch_seconds, state.losses, state.sizes = 0, 0.0, [], []
+            if state.best_epoch(monitor) == epoch:
+                best_values = learner.values()
+
+            # Weights, history and a checkpoint
+            recorder.write_epoch(learner, row, trainer.epochs)
+            trained_for = (time.perf_counter() - saved_at) / runs_here()
+            if trained_for >= _TRAINING_PER_SAVING * saving_took:
+                save_checkpoint()
+            shown.advance(row)
+            if on_epoch:
+                on_epoch(row)
+        save_checkpoint()
+
+        # The test part, with the weights of the best epoch
+        assign(learner.model.variables, best_values)
+        shown.working(0, None, "scoring the test part")
+        report, best_epoch = learner.report(), state.best_epoch(monitor)
+        scores, notes = report.scores(), [*report.notes]
+        monitored, _ = state.scores(monitor.metric)
+        if not monitored:
+            notes.append("There are no validation data, so the result is of the last epoch.")
+        if config.earlier_epochs:
+            earlier = " and ".join(map(str, config.earlier_epochs))
+            notes.append(
+                f"The run was first trained with trainer.epochs={earlier}, then longer. A run with "
+                "all epochs from the start may have other learning rates, or be scored in other "
+                "epochs."
+            )
+        metrics = {
+            "task": config.task.name,
+            "attention": config.attention.name,
+            "model": config.model.name,
+            "seed": config.seed,
+            "monitor": monitor.metric if monitored else None,
+            "best_epoch": best_epoch,
+            "best_value": monitored[best_epoch - 1] if monitored else None,
+            "epochs": len(state.history),
+            "test": scores.pop("metrics"),
+            **scores,
+            "extra": learner.extra_reports(),
+            "parameters": learner.model.count_params(),
+            "seconds": state.seconds + time.perf_counter() - started,
+            "notes": notes,
+        }
+
+        # Result, predictions and attention; another process draws the figures
+        with recorder.writing("the result"):
+            folder.write_json("metrics.json", metrics)
+        with recorder.writing("the predictions"):
+            folder.write_predictions(report.predictions)
+        recorder.write_attention(learner, best_epoch)
+        with recorder.writing("the checkpoints"):
+            checkpoints.keep(1)  # `resume` may train the run longer
+        log.info("best epoch %d; test: %s", best_epoch, in_words(metrics["test"]))
+    return metrics
 
 
-def status_entries(config: RunConfig, sweep: SweepMember | None) -> dict[str, Any]:
-    """Return what status.json has of a run apart from its settings and its progress."""
-    return {**config.beyond_settings, **({"sweep": sweep.name} if sweep else {})}
+# Settings to task, model and learner
+
+
+def make_task(config: RunConfig) -> Task:
+    """Return the task of a configuration, without its data; needs no TensorFlow.
+
+    Raises `RequestError` if there is no such task or corpus, or the settings don't fit it.
+    """
+    cache = Path(config.paths.data)
+    if kind_of(config.task.name).takes_corpus:
+        if config.data is None:
+            raise RequestError(f"data: expected a corpus, which task={config.task.name} needs.")
+        return _construct("task", config.task, corpus=_construct("data", config.data), cache=cache)
+    task = _construct("task", config.task)
+    task.cache = cache
+    return task
+
+
+def make_model(config: RunConfig, task: Task) -> keras.Model:
+    """Return the model with initial weights; Keras's global state doesn't change."""
+    import_tensorflow()
+    import keras
+
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(config.trainer.precision)
+    try:
+        return task.build(partial(_construct, "attention", config.attention), config.model)
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def make_learner(config: RunConfig, task: Task) -> Learner:
+    """Return the learner of the task's kind with a new model; the task's data are loaded."""
+    return load(task.kind.models.learner)(config, task, make_model(config, task))
+
+
+def _construct(group: str, option: Option, **parts: Any) -> Any:
+    try:
+        return option_class(group, option.name)(**option.settings, **parts)
+    except TypeError as error:
+        raise RequestError(f"{group}={option.name}: {error}.") from error
 
 
 def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     """Return the task and its data; refuse settings that don't fit before a folder is made."""
     task = make_task(config)
+    if config.trainer.jit is True and config.trainer.devices != 1:
+        raise RequestError(
+            f"trainer.devices={config.trainer.devices}: XLA computes on one device: leave "
+            "trainer.jit=true out, or use trainer.devices=1."
+        )
     check_devices(config)
-    check_model(config, task)
+    # Before data are read: without a corpus only the positions of a Transformer may not fit. So a
+    # wrong file is reported without waiting for TensorFlow.
+    if task.kind.takes_corpus or config.model.name == "transformer":
+        import_tensorflow()
+        from attnlab.training.keras_internals import shapes_alone
+
+        with shapes_alone():
+            task.check(partial(_construct, "attention", config.attention), config.model)
     data = task.load(config.seed, shown.working)
     if not data.counts().get("validation"):
         needs = {"trainer.patience": config.trainer.patience}
@@ -125,317 +347,225 @@ def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     return task, data
 
 
-@dataclass
-class TrainingState:
-    """The progress of a run's training, as checkpoints store it."""
+def check_devices(config: RunConfig) -> None:
+    """Raise `RequestError` unless the machine has the run's devices; TensorFlow has not computed.
 
-    history: list[dict[str, float]] = field(default_factory=list)  # a row per finished epoch
-    steps_taken: int = 0  # gradient steps of the finished epochs
-    steps_an_epoch: int = 0  # steps of the first epoch, which the schedule uses; 0 before it
-    chunks_done: int = 0  # of the current epoch
-    seconds: float = 0.0  # spent on the run by earlier processes
-    epoch_seconds: float = 0.0  # spent on the current epoch by earlier processes
-    losses: list[np.ndarray] = field(default_factory=list)  # of this epoch, an array per chunk
-    sizes: list[np.ndarray] = field(default_factory=list)  # items or tokens that each loss averages
+    The message is that of `training.devices.devices_for`.
+    """
+    if config.trainer.devices != 1:
+        import_tensorflow()
+        from attnlab.training.devices import devices_for
 
-    @property
-    def step(self) -> int:
-        """Gradient steps taken."""
-        return self.steps_taken + sum(map(len, self.losses))
-
-    def end_epoch(self, row: dict[str, float]) -> None:
-        """Finish the current epoch with its row of the history."""
-        self.steps_taken = self.step
-        self.history.append(row)
-        self.chunks_done, self.epoch_seconds, self.losses, self.sizes = 0, 0.0, [], []
-
-    def scores(self, metric: str) -> tuple[list[float], list[float]]:
-        """Return the monitored value and the validation loss per epoch.
-
-        NaN stands for epochs without one. Without validation data there are no monitored values.
-        """
-        values = [row[metric] for row in self.history if metric in row]
-        return values, [row.get("val_loss", math.nan) for row in self.history]
-
-    def best_epoch(self, monitor: Monitor) -> int:
-        """Return the best epoch so far; without validation data the last one."""
-        return monitor.best_epoch(*self.scores(monitor.metric)) or len(self.history)
+        devices_for(config.trainer)
 
 
-@dataclass(eq=False)
-class Training:
-    """One run in this process: trains it, chooses the best epoch, and evaluates it."""
+def start_afresh(seed: int) -> None:
+    """Make results depend on the seed alone, not on what this process did before.
 
-    config: RunConfig
-    task: Task  # with its data loaded
-    data: TaskData
-    folder: RunDirectory  # this process holds its lock
-    shown: Screen
-    started: float  # `time.perf_counter()` when the run started in this process
-    sweep: SweepMember | None = None
-    resumed: bool = False  # whether the folder already has part of the run
+    Clears Keras's session and makes TensorFlow deterministic, which suits only processes of this
+    project. Programs that were compiled earlier still work.
+    """
+    import_tensorflow()
+    import keras
+    import tensorflow as tf
 
-    def __post_init__(self) -> None:
-        self.state, self.recorder = TrainingState(), Recorder(self.config, self.folder)
-        self.monitor = Monitor(*self.task.monitor, self.config.trainer.min_delta)
-        self.checkpoints = Checkpoints(self.folder.checkpoint)
-        self.saved, self.saved_at, self.saving_took = (-1, -1), time.perf_counter(), 0.0
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+    forget_gradients()
 
-    def execute(self) -> dict[str, Any]:
-        """Train and evaluate the run, recorded in its folder; returns its metrics.json."""
-        with logging_to(self.folder.path / "run.log"), _interruption_explained(self.folder):
-            earlier = self.folder.read_environment() if self.resumed else None
-            if changes := differences(earlier, environment()) if earlier else []:
+
+@contextmanager
+def memory_errors_explained(config: RunConfig) -> Iterator[None]:
+    """Turn TensorFlow's error about memory in the body into a `RequestError`."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except Exception as error:
+        from tensorflow.errors import ResourceExhaustedError
+
+        if not isinstance(error, ResourceExhaustedError):
+            raise
+        raise RequestError(
+            f"trainer.batch_size={config.trainer.batch_size}: the device is out of memory: use a "
+            "smaller batch, with a larger trainer.accumulate for the same result, or a smaller "
+            "model."
+        ) from error
+
+
+# Files of the run's folder
+
+
+def load_weights(model: keras.Model, paths: Sequence[Path], what: str) -> None:
+    """Load a weights file into a built model, or the element-wise mean of several.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 6.1, average their last checkpoints.
+    Difference: the caller chooses the epochs. The mean is summed in float64.
+
+    Raises `RequestError`, with `what` in its message, if a file isn't one of this model.
+    """
+    sums = [np.zeros(weight.shape) for weight in model.weights]
+    for path in paths:
+        try:
+            model.load_weights(path)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has several kinds
+            reason = str(error).strip().splitlines()[0]
+            raise RequestError(f"{path}: can't read {what}: {reason}") from error
+        sums = [total + value for total, value in zip(sums, model.get_weights(), strict=True)]
+    if len(paths) > 1:
+        means = zip(sums, model.get_weights(), strict=True)
+        model.set_weights([(total / len(paths)).astype(last.dtype) for total, last in means])
+
+
+class Recorder:
+    """Writes a run's folder; an epoch is written while the next one trains.
+
+    An error of writing is one warning, so that a full disk doesn't end the run.
+    """
+
+    def __init__(self, folder: RunDirectory) -> None:
+        self.folder = folder
+        self._write_failed = False
+        self._writing: Future[None] | None = None  # writes the last epoch
+        self._weights_files: WeightsFiles | None = None
+        self._attention: dict[int, attention.Arrays] = {}  # epoch -> the learner's examples
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Turn errors of writing into the warning, after the last epoch is written."""
+        self.settle()
+        with self._errors_reported(what):
+            yield
+
+    def settle(self) -> None:
+        """Wait until the last epoch is written."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    @contextmanager
+    def _errors_reported(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, RequestError) as error:
+            if not self._write_failed:
+                log.warning(
+                    "%s: could not write %s (%s); the run continues, its folder is incomplete",
+                    self.folder.path,
+                    what,
+                    getattr(error, "strerror", None) or error,
+                )
+            self._write_failed = True
+
+    def write_request(self, config: RunConfig, task: Task, data: TaskData) -> None:
+        """Write configuration, environment and the task's assets, before training starts."""
+        log.info("configuration %s", config.digest)
+        log.info("data: %s", in_words(data.describe()))
+        now, earlier = environment(), self.folder.read_environment()
+        if earlier is not None:  # each resume appends its environment
+            if changes := differences(earlier, now):
                 log.warning(
                     "the environment has changed since the run started (%s): the result may "
                     "differ from that of an uninterrupted run",
                     "; ".join(changes),
                 )
-            try:
-                recorded = _failure_recorded(self.recorder.write_state)
-                with recorded, memory_errors_explained(self.config):
-                    metrics = self._execute()
-            finally:
-                self.recorder.settle()
-            self.recorder.write_state("completed")
-        return metrics
-
-    def _execute(self) -> dict[str, Any]:
-        trainer, on_epoch = self.config.trainer, self.sweep.on_epoch if self.sweep else None
-        self.recorder.write_request(self.task, self.data)
-        self.shown.say(self.data.notes)
-
-        # The model, and the weights of the best epoch so far
-        checkpoint = self.checkpoints.newest() if self.resumed else None
-        learner = self._build(checkpoint)
-        best_values = self._restore(learner, checkpoint) if self.resumed else learner.values()
-        state = self.state
-        self.shown.training(trainer.epochs, len(state.history), self.task.kind.scoring.bars)
-        for row in state.history if on_epoch else ():
-            on_epoch(row)
-
-        # Epochs
-        while len(state.history) < trainer.epochs:
-            values, losses = state.scores(self.monitor.metric)
-            if self.monitor.should_stop(values, trainer.patience, losses):
-                self.shown.say([f"early stopping after epoch {len(state.history)}"])
-                break
-            row = self._train_epoch(learner)
-            state.end_epoch(row)
-            if state.best_epoch(self.monitor) == len(state.history):
-                best_values = learner.values()
-            self.recorder.write_epoch(learner, row)
-            trained_for = (time.perf_counter() - self.saved_at) / runs_here()
-            if trained_for >= _TRAINING_PER_SAVING * self.saving_took:
-                self._save_checkpoint(learner)
-            self.shown.advance(row)
-            if on_epoch:
-                on_epoch(row)
-        self._save_checkpoint(learner)
-
-        # The test part
-        assign(learner.model.variables, best_values)
-        self.shown.working(0, None, "scoring the test part")
-        metrics, report = self._evaluate(learner)
-        self.recorder.write_results(learner, metrics, report)
-        with self.recorder.writing("the checkpoints"):
-            self.checkpoints.keep(1)  # `resume` may train the run longer
-        log.info("best epoch %d; test: %s", metrics["best_epoch"], in_words(metrics["test"]))
-        return metrics
-
-    def _build(self, checkpoint: Checkpoint | None) -> Learner:
-        """Return the learner, with the compiler and the stack width that the run started with."""
-        status = self.folder.status.read()
-        compiler = {"trainer.jit": status["xla"]} if "xla" in status else {}
-        start_afresh(self.config.seed)
-        learner: Any = make_learner(self.config.with_values(compiler), self.task)
-        learner.progress = self.shown.working
-        width = status.get("together", 1 if checkpoint else None) or width_of(learner.stackable)
-        if width > 1:
-            learner.width = width
-        with self.recorder.writing("status.json"):
-            self.folder.status.write(xla=learner.jit, together=width)
-        return learner
-
-    def _restore(self, learner: Learner, checkpoint: Checkpoint | None) -> list[np.ndarray]:
-        """Restore the state of the checkpoint; returns the values of the best epoch so far.
-
-        Without a checkpoint the run starts again. Raises `CannotResume` if the checkpoint belongs
-        to another model, or the best weights are missing.
-        """
-        if checkpoint is None:
-            self.recorder.rewind([])
-            return learner.values()
-        trained, saved = learner.trained_variables(), checkpoint.state
-        arrays, of_epoch = checkpoint.arrays[: len(trained)], checkpoint.arrays[len(trained) :]
-        chunks, shapes = saved["chunks_done"], [tuple(variable.shape) for variable in trained]
-        if [array.shape for array in arrays] != shapes or len(of_epoch) != 2 * chunks:
-            raise CannotResume(
-                f"{self.folder.checkpoint}: the variables of the checkpoint and of the model have "
-                "different shapes, because the code has changed: train the run again."
+            now = {**earlier, "resumed": [*earlier.get("resumed", []), now]}
+        with self.writing("config.yaml"):
+            self.folder.write_config(config.document)
+            self.folder.write_json("environment.json", now)
+            self.folder.status.write(
+                config_hash=config.digest,
+                data_digest=data.digest,
+                data={"name": data.name, "source": data.source, "counts": data.counts()},
             )
-        self.state = TrainingState(**saved, losses=of_epoch[:chunks], sizes=of_epoch[chunks:])
-        self.recorder.rewind(self.state.history)
-        if self.state.history:
-            path = self.folder.weights_path(self.state.best_epoch(self.monitor))
-            try:
-                load_weights(learner.model, [path], "the best weights so far")
-            except RequestError as error:
-                raise CannotResume(str(error)) from error
-        best_values = learner.values()
-        assign(learner.trained_variables(), arrays)
-        log.info("resumed after epoch %d, chunk %d", len(self.state.history), chunks)
-        return best_values
+            task.save(self.folder.assets)
+            example = {}
+            for name, value in zip(("input", "output"), task.served, strict=True):
+                array = np.array([value])
+                kind = str(array.dtype) if array.dtype.kind in "fi" else "object"
+                example[name] = {"values": array.tolist(), "dtype": kind}
+            self.folder.write_json("served.json", example)
 
-    def _train_epoch(self, learner: Learner) -> dict[str, float]:
-        """Train the remaining chunks of the epoch and validate; returns its row of the history."""
-        config, state, epoch = self.config, self.state, len(self.state.history) + 1
-        self.epoch_started = time.perf_counter()
-        chunks = learner.chunks(epoch)
-        steps = sum(chunk.steps for chunk in chunks)
-        # Rates assume that all epochs are as long as the first one.
-        state.steps_an_epoch = state.steps_an_epoch or steps
-        rates = learning_rates(
-            config.schedule.name,
-            config.schedule.settings,
-            peak=config.optimizer.settings["learning_rate"],
-            first_step=state.steps_taken,
-            steps=steps,
-            total_steps=config.trainer.epochs * state.steps_an_epoch,
-            monitored=state.scores(self.monitor.metric)[0],
-            monitor=self.monitor,
-        )
-        for chunk in chunks[state.chunks_done :]:
-            first = state.step
-            done = first - state.steps_taken
-            losses = learner.train(chunk, rates[done : done + chunk.steps], first)
-            wrong = np.flatnonzero(~np.isfinite(losses.values))
-            if len(wrong):
-                raise RunFailed(
-                    f"epoch {epoch}, step {done + wrong[0] + 1}: the loss is "
-                    f"{losses.values[wrong[0]]}. "
-                    "A smaller optimizer.learning_rate or optimizer.clip_norm=1 may help."
-                )
-            state.losses.append(np.asarray(losses.values))
-            state.sizes.append(np.asarray(losses.sizes))
-            state.chunks_done += 1
-            self.shown.within((done + chunk.steps) / steps)
-            check_for_interrupt()
-            every = config.trainer.checkpoint_every_seconds
-            if every is not None and time.perf_counter() - self.saved_at >= every:
-                self._save_checkpoint(learner)
-        self.shown.within(1.0, "validating")
-        values, sizes = map(np.concatenate, (state.losses, state.sizes))
-        loss = np.average(values.astype(np.float64), weights=sizes)
-        row = {"epoch": epoch, "seconds": 0.0, "learning_rate": float(rates[-1])}
-        row |= {"train_loss": float(loss), **learner.validate(epoch)}
-        row["seconds"] = round(state.epoch_seconds + time.perf_counter() - self.epoch_started, 6)
-        return row
+    def rewind(self, history: Sequence[Mapping[str, float]]) -> None:
+        """Remove later epochs, and incomplete files, from the folder."""
+        with self.writing("history.csv"):
+            self.folder.discard_after(len(history))
+            self.folder.history.replace(history)
+            self.folder.status.write(epoch=len(history))
+        with suppress(RequestError):  # a damaged file is written again
+            if recorded := attention.read_attention(self.folder):
+                epochs = recorded.by_epoch.items()
+                self._attention = {epoch: one for epoch, one in epochs if epoch <= len(history)}
 
-    def _save_checkpoint(self, learner: Learner) -> None:
-        """Save everything that the next step depends on, at most once per step."""
-        state, now = self.state, time.perf_counter()
-        if (len(state.history), state.step) == self.saved:
-            return
-        content = asdict(state)
-        del content["losses"], content["sizes"]  # arrays
-        content["seconds"] += now - self.started
-        if state.chunks_done:
-            content["epoch_seconds"] += now - self.epoch_started
-        with self.recorder.writing("a checkpoint"):
-            arrays = [*learner.trained_values(), *state.losses, *state.sizes]
-            self.checkpoints.save(state.step, content, arrays)
-        self.saved, self.saved_at = (len(state.history), state.step), time.perf_counter()
-        self.saving_took = self.saved_at - now
+    def write_epoch(self, learner: Learner, row: Mapping[str, float], epochs: int) -> None:
+        """Write an epoch's weights, history row and attention, while the next epoch trains."""
+        from attnlab.training.weights_file import WeightsFiles
 
-    def _evaluate(self, learner: Learner) -> tuple[dict[str, Any], Report]:
-        """Return the content of metrics.json, and the report on the test split."""
-        config, report = self.config, learner.report()
-        monitored, _ = self.state.scores(self.monitor.metric)
-        best_epoch = self.state.best_epoch(self.monitor)
-        scores, notes = report.scores(), list(report.notes)
-        if not monitored:
-            notes.append("There are no validation data, so the result is of the last epoch.")
-        if config.earlier_epochs:
-            notes.append(_TRAINED_LONGER.format(" and ".join(map(str, config.earlier_epochs))))
-        metrics = {
-            "task": config.task.name,
-            "attention": config.attention.name,
-            "model": config.model.name,
-            "seed": config.seed,
-            "monitor": self.monitor.metric if monitored else None,
-            "best_epoch": best_epoch,
-            "best_value": monitored[best_epoch - 1] if monitored else None,
-            "epochs": len(self.state.history),
-            "test": scores.pop("metrics"),
-            **scores,
-            "extra": learner.extra_reports(),
-            "parameters": learner.model.count_params(),
-            "seconds": self.state.seconds + time.perf_counter() - self.started,
-            "notes": notes,
-        }
-        return metrics, report
+        epoch, content = int(row["epoch"]), None
+        path = self.folder.weights_path(epoch)
+        with self.writing(path.name):
+            self._weights_files = self._weights_files or WeightsFiles(learner.model)
+            content = self._weights_files.next(learner.values(), files.temporary(path))
+        if epoch in attention.epochs_to_record(epochs):
+            self._record_attention(learner, epoch)
 
+        def write() -> None:
+            if content is not None:
+                with self._errors_reported(path.name), files.replacing(path) as temporary:
+                    temporary.write_bytes(content)
+            with self._errors_reported("history.csv"):
+                self.folder.history.append(row)
+                self.folder.status.write(epoch=epoch)
+            if epoch in self._attention:
+                with self._errors_reported(attention.FILE):
+                    recorded = attention.Recorded(self._attention, epoch)
+                    attention.write_attention(self.folder, recorded)
 
-def finish(
-    config: RunConfig,
-    folder: RunDirectory,
-    metrics: Mapping[str, Any],
-    follower: Follower | None,
-    quiet: bool,
-) -> None:
-    """Print the result, and wait for the figures and MLflow's copy of a completed run.
+        # In a copy of this context, so that log records go to this run's log.
+        self._writing = _disk.submit(copy_context().run, write)
 
-    Raises `RunFailed` if the result isn't on disk, even if it was printed.
-    """
-    if not quiet:
-        console.print_result(metrics, folder.path)
-    if follower is not None:
-        with logging_to(folder.path / "run.log"), _interruption_explained(folder):
-            wait_for(follower, config.tracking.timeout)
-    if stored_metrics(folder) is None:
-        raise RunFailed(f"the result could not be written to {folder.path}")
+    def write_attention(self, learner: Learner, best: int) -> None:
+        """Write attention.npz with the best epoch, whose weights the learner's model has."""
+        if best not in self._attention:
+            self._record_attention(learner, best)
+        if self._attention:
+            with self.writing(attention.FILE):
+                recorded = attention.Recorded(self._attention, best)
+                attention.write_attention(self.folder, recorded)
 
-
-def stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:
-    """Return the metrics.json of a completed run; None if it is missing or from fewer epochs.
-
-    The disk may have been full when the run wrote its result.
-    """
-    with suppress(RequestError):
-        status, metrics = folder.status.read(), folder.read_metrics()
-        trained = status.get("epoch", 0)
-        if status["state"] == "completed" and metrics.get("epochs", trained) >= trained:
-            return metrics
-    return None
+    def _record_attention(self, learner: Learner, epoch: int) -> None:
+        if (examples := learner.examples()) is not None:
+            self._attention = dict(sorted({**self._attention, epoch: examples}.items()))
 
 
 @contextmanager
-def _interruption_explained(folder: RunDirectory) -> Iterator[None]:
-    """Add the way to resume the run to a `KeyboardInterrupt`."""
+def _end_recorded(config: RunConfig, recorder: Recorder) -> Iterator[None]:
+    """Record whether the body completed the run, failed, or was interrupted."""
+    folder = recorder.folder
+
+    def write(state: str, error: str | None = None, **entries: Any) -> None:
+        with recorder.writing("status.json"):
+            folder.status.write(state, error=error, **entries)
+
     try:
-        yield
+        with memory_errors_explained(config):
+            yield
     except KeyboardInterrupt as stop:
-        status = folder.status.read()
-        then = f"attnlab resume {folder.word} continues it"
-        if status["state"] == "completed":
-            then = "it is complete, and attnlab runs sync sends it to MLflow"
-        when = f"after epoch {status['epoch']}" if status["epoch"] else "in the first epoch"
-        raise KeyboardInterrupt(f"{when}; run folder {folder.path}; {then}") from stop
-
-
-@contextmanager
-def _failure_recorded(write: Callable[..., None]) -> Iterator[None]:
-    """Write the state and the error with `write` if the body raises."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        write("killed", error="interrupted")
-        raise
+        write("killed", "interrupted")
+        epoch = folder.status.read()["epoch"]
+        raise KeyboardInterrupt(
+            f"{f'after epoch {epoch}' if epoch else 'in the first epoch'}; run folder "
+            f"{folder.path}; attnlab resume {folder.word} continues it"
+        ) from stop
     except Pruned as pruned:
-        write("killed", error=f"pruned: {pruned}", pruned=True)
+        write("killed", f"pruned: {pruned}", pruned=True)
         raise
     except Exception as error:
         log.info("the run failed", exc_info=True)
-        write("failed", error=failure(error))
+        write("failed", failure(error))
         raise
+    else:
+        write("completed")
+    finally:
+        recorder.settle()

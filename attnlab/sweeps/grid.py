@@ -30,7 +30,7 @@ from attnlab.config import composing as config
 from attnlab.config.arguments import is_hydras, key_of
 from attnlab.config.sections import RunConfig, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
-from attnlab.runner.find_or_run import runs_folder
+from attnlab.runner.resume import runs_folder
 from attnlab.sweeps.ray import RayConf
 from attnlab.terminal import plain_console
 

@@ -18,14 +18,24 @@ from attnlab.config import composing
 from attnlab.config.arguments import is_hydras, key_of, quoted
 from attnlab.config.options import failure
 from attnlab.config.sections import RunConfig
-from attnlab.errors import Pruned, RequestError, RunBusy, RunFailed, SweepFailed, plain_text
+from attnlab.errors import (
+    Pruned,
+    RequestError,
+    RunBusy,
+    RunFailed,
+    SweepFailed,
+    check_for_interrupt,
+    listen_for_interrupts,
+    plain_text,
+)
 from attnlab.process import set_up
 from attnlab.records.environment import processors
-from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
-from attnlab.runner.find_or_run import find_run, run, together
+from attnlab.runner.resume import find_run, run
 from attnlab.runner.train import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.tasks.kinds import kind_of
+from attnlab.training.stacking import StackScheduler
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -128,7 +138,9 @@ def train_group(
         return [_train(*pair) for pair in zip(configs, members, strict=True)]
     works = [partial(_train, *pair, wait=False) for pair in zip(configs, members, strict=True)]
     programs = [config.program for config in configs]
-    errors = together(works, programs, work.threads or processors(), _at_a_time(configs))
+    import_tensorflow()
+    stacks = StackScheduler(work.threads or processors(), _at_a_time(configs))
+    errors = stacks.run(works, programs)
     return [
         _train(config, member) if error == _BUSY else error
         for config, member, error in zip(configs, members, errors, strict=True)

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from attnlab.errors import RequestError
+from attnlab.errors import RequestError, check_for_interrupt, listen_for_interrupts
 from attnlab.process import variable
 from attnlab.records.environment import processors
-from attnlab.runner.command import check_for_interrupt, listen_for_interrupts
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

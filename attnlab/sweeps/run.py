@@ -1,6 +1,6 @@
 """Run a sweep: check all jobs, skip what is done, train what is missing, print one table.
 
-A job is idempotent, see `find_or_run.run`. So a sweep that was killed continues with the same
+A job is idempotent, see `runner.resume.run`. So a sweep that was killed continues with the same
 command, and whatever runs a job (this process, joblib, Ray, another launcher of Hydra) only calls
 that function.
 """
@@ -21,7 +21,8 @@ from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
 from attnlab.records.status import run_lock
-from attnlab.runner.find_or_run import (
+from attnlab.runner.follow import Follower, start_following, wait_for
+from attnlab.runner.resume import (
     COMPLETED,
     FAILED,
     KILLED,
@@ -31,7 +32,6 @@ from attnlab.runner.find_or_run import (
     only_here,
     runs_by_digest,
 )
-from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Work, launch, train_group
 from attnlab.sweeps.table import (

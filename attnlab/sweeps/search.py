@@ -34,8 +34,8 @@ from attnlab.config.sections import SearchConfig, decides_result
 from attnlab.errors import Pruned, RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
-from attnlab.runner.building import make_task
-from attnlab.runner.find_or_run import COMPLETED, FAILED
+from attnlab.runner.resume import COMPLETED, FAILED
+from attnlab.runner.train import make_task
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.sweeps.table import TableRow
 from attnlab.tasks.kinds import kind_of

@@ -15,8 +15,8 @@ from attnlab.errors import RequestError
 from attnlab.records import files, logs
 from attnlab.records.logs import standard_error
 from attnlab.records.run_directory import ListedRun
-from attnlab.runner.console import bars, number
-from attnlab.runner.find_or_run import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
+from attnlab.runner.console import bars
+from attnlab.runner.resume import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.grid import Job
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table
@@ -180,3 +180,9 @@ def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Tab
 
 def _keys(rows: Sequence[TableRow]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row.varying))
+
+
+def number(value: float | None, form: str = ".4g") -> str:
+    """Format a number for a table; numbers with an exponent get one digit less."""
+    text = "-" if value is None else f"{value:{form}}"
+    return f"{value:.2e}" if "e" in text else text

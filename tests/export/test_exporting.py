@@ -51,7 +51,7 @@ def exported(compose, tmp_path):
     """A function from overrides to what a model with drawn weights exports."""
 
     def exported(*overrides: str):
-        from attnlab.runner.building import make_model, make_task
+        from attnlab.runner.train import make_model, make_task
 
         config = compose(f"paths.data={tmp_path / 'cache'}", *overrides)
         task = make_task(config)

@@ -1,18 +1,89 @@
-"""The final output of a run."""
+"""What a run shows: lines without a terminal, bars on a terminal, and the result."""
 
 from __future__ import annotations
 
 import io
+import logging
 import math
 import re
 
 import pytest
+from rich.console import Console
 
-from attnlab.runner.console import print_table
+from attnlab.records import logs
+from attnlab.runner.console import Screen, bars, print_table, screen
+
+SHOWN = ("train_loss", "val_loss", "val_bleu")
+ABOUT = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
+
+
+def row(epoch: int, **more: float) -> dict[str, float]:
+    return {"epoch": epoch, "seconds": 0.25, "train_loss": 1.2345e-5, "val_loss": 2.0} | more
+
+
+def trained(shown: Screen, epochs: int) -> None:
+    shown.training(epochs, 0, SHOWN)
+    for epoch in range(1, epochs + 1):
+        shown.within(0.5)
+        shown.advance(row(epoch))
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(monkeypatch):
+    monkeypatch.setattr(logs, "verbosity", 0)
+
+
+def test_the_first_and_the_last_epoch_have_a_line(capsys):
+    with screen() as shown:
+        trained(shown, 57)  # within a second
+        shown.working(0, None, "scoring the test part")
+    assert capsys.readouterr().err.splitlines() == [
+        "attnlab: tracing and compiling",
+        "attnlab: epoch 1/57: train 1.23e-05, val 2, 0.25 s",
+        "attnlab: epoch 57/57: train 1.23e-05, val 2, 0.25 s",
+        "attnlab: scoring the test part",
+    ]
+
+
+def test_jobs_of_a_sweep_and_quiet_runs_show_nothing(capsys, monkeypatch):
+    for verbosity in (-1, 0):
+        monkeypatch.setattr(logs, "verbosity", verbosity)
+        with screen(quiet=verbosity == 0) as shown:
+            trained(shown, 3)
+    assert capsys.readouterr().err == ""
+
+
+def test_with_v_the_log_is_shown_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(logs, "verbosity", 1)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with logs.logging_to(tmp_path / "run.log"), screen() as shown:
+        trained(shown, 2)
+    for text in (capsys.readouterr().err, (tmp_path / "run.log").read_text()):
+        assert text.count("epoch 1/2") == text.count("epoch 2/2") == 1
+
+
+def test_a_terminal_of_80_columns_has_room_for_the_time_left():
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    page = Console(file=io.StringIO(), width=80)
+    with bars(console, "{task.fields[text]}") as progress:
+        shown = Screen(progress, quiet=False)
+        shown.working(0, None, "preparing")
+        shown.training(1000, 998, SHOWN)
+        shown.within(0.5)
+        shown.advance(row(999, val_loss=1.2345e-5, val_bleu=98.91))
+        shown.working(2, 5, "scoring the test part")
+        page.print(progress.get_renderable())
+    lines = [line.rstrip() for line in page.file.getvalue().splitlines()]
+    assert lines[0].endswith("0:00")  # preparing has ended
+    assert len(lines) == 3 and max(map(len, lines)) <= 80
+    assert lines[1].startswith("epoch 999/1000")
+    assert "train 1.23e-05 val 1.23e-05 bleu 98.9" in lines[1]
+    assert re.search(r" \d\d:\d\d$", lines[1])
+    assert "40%" in lines[2]
 
 
 @pytest.mark.parametrize(
-    ("rmse", "skill", "said"),
+    ("rmse", "skill", "sentence"),
     [
         (0.75, 0.25, "The error of no attention is 25.0% below that of persistence, the best"),
         (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
@@ -21,12 +92,11 @@ from attnlab.runner.console import print_table
         (None, None, "The result of no attention is not finite"),
     ],
 )
-def test_a_sentence_reports_the_result(capsys, rmse, skill, said):
-    about = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
+def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):
     scores = {"test": {"rmse": rmse}, "baselines": {"persistence": {"rmse": 1.0}}}
     skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
-    print_table({**about, **scores, **skills}, "test")
-    assert capsys.readouterr().out.splitlines()[-1].startswith(said)
+    print_table({**ABOUT, **scores, **skills}, "test")
+    assert capsys.readouterr().out.splitlines()[-1].startswith(sentence)
 
 
 def test_a_narrow_terminal_wraps_the_table(monkeypatch):
@@ -34,9 +104,9 @@ def test_a_narrow_terminal_wraps_the_table(monkeypatch):
     file = io.StringIO()
     file.isatty = lambda: True
     scores = {"mae": 0.001234, "rmse": 0.002345, "mase": 1.234}
-    about = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
     skills = {"best_baseline": "persistence", "skill": 0.5, "skills": {"persistence": 0.5}}
-    baselines = {"persistence": scores}
-    print_table({**about, **skills, "test": scores, "baselines": baselines}, "t", file)
-    shown = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue())
-    assert re.search(r"persistence +0.001234 +0.002345 +1.234 +0.5", shown)
+    print_table(
+        {**ABOUT, **skills, "test": scores, "baselines": {"persistence": scores}}, "t", file
+    )
+    text = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue())
+    assert re.search(r"persistence +0.001234 +0.002345 +1.234 +0.5", text)

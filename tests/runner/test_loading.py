@@ -6,7 +6,8 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.loading import choose_epochs, load_weights, spans
+from attnlab.runner.loading import choose_epochs
+from attnlab.runner.train import load_weights
 
 
 @pytest.fixture
@@ -20,38 +21,33 @@ def run(tmp_path):
     return run
 
 
-def test_the_last_epochs_are_averaged(run):
+def test_the_chosen_epochs(run):
     assert choose_epochs(run, "best") == [2]
     assert choose_epochs(run, "last", 3) == choose_epochs(run, "4", 3) == [2, 3, 4]
     assert choose_epochs(run, "average", 4) == [1, 2, 3, 4]
-    for words in (("5",), ("x",), ("0",)):
-        with pytest.raises(RequestError, match="--epoch: expected best, last or one of"):
+    for words, message in (
+        (("5",), "--epoch: expected best, last or one of the saved epochs 1 to 4, got 5"),
+        (("x",), "--epoch: expected best, last or one of"),
+        (("0",), "--epoch: expected best, last or one of"),
+        (("average",), "--average: expected at most 4, the number of epochs"),
+        (("best", 2), "--average: averages the last epochs"),
+    ):
+        with pytest.raises(RequestError, match=message):
             choose_epochs(run, *words)
-    with pytest.raises(RequestError, match="--average: expected at most 4, the number of epochs"):
-        choose_epochs(run, "average")
-    with pytest.raises(RequestError, match="--average: averages the last epochs"):
-        choose_epochs(run, "best", 2)
 
 
-def test_missing_weights_are_named_with_the_saved_epochs(run):
+def test_missing_weights_or_metrics_are_named(run):
     run.weights_path(2).unlink()
     for words in (("best",), ("2",), ("last", 3)):
-        with pytest.raises(RequestError, match=r"of epoch 2 are missing. Saved epochs: 1, 3 to 4"):
+        with pytest.raises(RequestError, match="weights of epoch 2 are missing"):
             choose_epochs(run, *words)
     assert choose_epochs(run, "last") == [4] and choose_epochs(run, "last", 2) == [3, 4]
     run.weights_path(4).unlink()
     with pytest.raises(RequestError, match="of epoch 4 are missing"):
         choose_epochs(run, "last")
-
-
-def test_without_metrics_the_last_weights_can_be_used(run):
     (run.path / "metrics.json").unlink()
     with pytest.raises(RequestError, match="metrics.json: .*or use its newest"):
         choose_epochs(run, "best")
-
-
-def test_spans():
-    assert spans([]) == "" and spans([3]) == "3" and spans([1, 3, 4, 5, 9]) == "1, 3 to 5, 9"
 
 
 def test_weights_are_averaged_in_float64(tmp_path):

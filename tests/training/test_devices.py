@@ -15,7 +15,7 @@ from same_runs import weights
 
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.runner.building import check_devices
+from attnlab.runner.train import prepare
 from attnlab.training import devices
 from attnlab.training.devices import devices_for
 
@@ -46,11 +46,9 @@ def test_refused_devices(settings, message):
         devices_for(TrainerConfig(**settings))
 
 
-def test_xla_on_several_devices_is_refused_except_in_a_resumed_run(compose):
-    config = compose("trainer.devices=auto", "trainer.jit=true")
+def test_xla_on_several_devices_is_refused(compose):
     with pytest.raises(RequestError, match="XLA computes on one device: leave trainer.jit=true"):
-        check_devices(config)
-    check_devices(config, resumed=True)
+        prepare(compose("trainer.devices=auto", "trainer.jit=true"), None)
 
 
 @pytest.mark.usefixtures("processors")

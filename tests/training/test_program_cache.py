@@ -12,9 +12,9 @@ import pytest
 from command_line import CONF, ROOT, some_pairs
 from same_runs import assert_same_run
 
-from attnlab.runner.building import import_tensorflow
-from attnlab.runner.train import run
+from attnlab.runner.resume import run
 from attnlab.training import program_cache
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 
@@ -140,7 +140,7 @@ from pathlib import Path
 from command_line import undrawn
 from hydra import compose, initialize_config_dir
 from attnlab.config import composing as config
-from attnlab.runner.train import run
+from attnlab.runner.resume import run
 
 config.register_schema()
 conf, runs, *words = sys.argv[1:]

@@ -81,7 +81,7 @@ def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
 
 _IMPORTS = """
 import sys
-from attnlab.runner.building import import_tensorflow
+from attnlab.training.tensorflow_internals import import_tensorflow
 import_tensorflow()
 assert not {"sklearn", "matplotlib.pyplot"} & set(sys.modules)
 import keras, matplotlib.pyplot, sklearn

@@ -12,8 +12,8 @@ from run_folders import make_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.building import make_learner, make_task, start_afresh
 from attnlab.runner.loading import TrainedRun
+from attnlab.runner.train import make_learner, make_task, start_afresh
 from attnlab.tasks.attention import read_attention
 
 TINY = (

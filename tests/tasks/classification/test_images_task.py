@@ -13,8 +13,8 @@ from same_runs import assert_same_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.resume import resume
-from attnlab.runner.train import SweepMember, run
+from attnlab.runner.resume import resume, run
+from attnlab.runner.train import SweepMember
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.classification import shown
 from attnlab.tasks.classification.image_corpora import Digits
@@ -122,7 +122,7 @@ class Stopped(BaseException):
 
 
 @pytest.mark.slow
-def test_a_run_with_random_augmentation_resumes_to_the_same_bits(compose, no_figures):
+def test_a_run_with_random_augmentation_resumes_to_the_same_bits(compose, no_figures, tmp_path):
     words = ("task=digits", "data.limit=300", "trainer.epochs=3", "task.flip=true", *TINY)
     config = compose(*words, "model.stochastic_depth=0.5", "model.layers=2")
 
@@ -132,8 +132,9 @@ def test_a_run_with_random_augmentation_resumes_to_the_same_bits(compose, no_fig
 
     whole = run(config)
     with pytest.raises(Stopped):
-        run(config, SweepMember("stopping", on_epoch=stop))
-    (folder,) = {*whole.parent.iterdir()} - {whole}
+        elsewhere = config.with_values({"paths.runs": str(tmp_path)})
+        run(elsewhere, SweepMember("stopping", on_epoch=stop))
+    (folder,) = tmp_path.glob("digits/*/*")
     assert_same_run(resume(RunDirectory(folder)), whole)
     assert config.task.settings["shift"] == 1
 

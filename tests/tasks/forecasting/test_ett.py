@@ -12,7 +12,7 @@ from download_server import serving
 
 from attnlab.cli import main
 from attnlab.errors import RequestError
-from attnlab.runner.building import make_learner, make_task
+from attnlab.runner.train import make_learner, make_task
 from attnlab.tasks.forecasting import ett
 from attnlab.tasks.forecasting.data import baselines
 from attnlab.tasks.forecasting.ett import Ett

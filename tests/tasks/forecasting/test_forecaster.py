@@ -278,7 +278,7 @@ def test_dropout_is_active_only_in_training(model):
 
 @pytest.mark.parametrize(("preset", "count"), [("book_fib", 11), ("book_fib_attention", 33)])
 def test_the_books_presets_have_the_books_parameters(compose, preset, count):
-    from attnlab.runner.building import make_model, make_task
+    from attnlab.runner.train import make_model, make_task
 
     config = compose(f"experiment={preset}")
     assert make_model(config, make_task(config)).count_params() == count

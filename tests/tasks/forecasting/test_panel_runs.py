@@ -10,10 +10,10 @@ from compared_runs import on_page
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.building import import_tensorflow
-from attnlab.runner.loading import ServedModel, TrainedRun
-from attnlab.runner.train import run
+from attnlab.runner.loading import TrainedRun
+from attnlab.runner.resume import run
 from attnlab.tasks.forecasting.shown import attention_records, forecast_records
+from attnlab.training.tensorflow_internals import import_tensorflow
 from attnlab.views.records import Tabs
 
 import_tensorflow()
@@ -107,4 +107,4 @@ def test_an_mlflow_model_accepts_histories_of_any_series(folder):
     np.testing.assert_allclose(task.serve(model, steps=3, id="south"), ends[1], rtol=1e-4)
     known = task.origin("south").values
     np.testing.assert_allclose(task.serve(model, known, 3, "south"), ends[1], rtol=1e-4)
-    assert ServedModel(trained).predict(np.stack([known, known])).shape == (2, 1)
+    assert trained.predict(np.stack([known, known])).shape == (2, 1)

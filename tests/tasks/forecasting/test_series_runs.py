@@ -11,9 +11,10 @@ import pytest
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner.building import import_tensorflow, make_learner
-from attnlab.runner.loading import ServedModel, TrainedRun
-from attnlab.runner.train import run
+from attnlab.runner.loading import TrainedRun
+from attnlab.runner.resume import run
+from attnlab.runner.train import make_learner
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 
@@ -125,6 +126,6 @@ def test_an_mlflow_model_accepts_the_series_and_its_inputs(with_inputs):
     assert np.shape(served["input"]["values"]) == (1, 5, 2)
     trained = TrainedRun.load(RunDirectory(with_inputs))
     last = trained.task.origin().columns
-    forecast = ServedModel(trained).predict(np.stack([last, last]))
+    forecast = trained.predict(np.stack([last, last]))
     assert forecast.shape == np.shape(served["output"]["values"] * 2)
     np.testing.assert_allclose(forecast[0], trained.task.serve(trained.model, last, 3))

@@ -10,7 +10,7 @@ import pytest
 from command_line import some_pairs
 from small_translators import QUERYING
 
-from attnlab.runner.building import import_tensorflow
+from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 

@@ -1,16 +1,17 @@
-"""Find the run of a configuration among several, or start one."""
+"""Which run of a configuration counts among several; whether it is reused, resumed or started."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from filelock import FileLock
 
 from attnlab.config.parsing import parse
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
-from attnlab.runner import resume, train
-from attnlab.runner.find_or_run import find_run, only_here, run, runs_by_digest
+from attnlab.runner import resume
+from attnlab.runner.resume import find_run, only_here, run, runs_by_digest
 from attnlab.runner.train import SweepMember
 
 SWEEP = SweepMember("mine")
@@ -23,8 +24,7 @@ def composed(compose):
 
 @pytest.fixture
 def config(composed, tmp_path):
-    document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
-    return parse(document, {})
+    return composed.with_values({"paths.runs": str(tmp_path)})
 
 
 @pytest.fixture
@@ -45,18 +45,15 @@ def make(tmp_path, config):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Record which runs would be trained and resumed, without training them."""
+    """Record the folders of runs that would be trained, and whether they are resumed."""
     calls = []
 
-    def start(config, sweep, quiet):
-        calls.append("new")
+    def train(config, task, data, folder, shown, started, sweep, resumed=False):
+        calls.append((folder.path, resumed))
+        folder.write_json("metrics.json", {})
+        folder.status.write("completed")
 
-    def go_on(folder, changes, **options):
-        calls.append(folder.path)
-        return folder.path
-
-    monkeypatch.setattr(train, "run", start)
-    monkeypatch.setattr(resume, "resume", go_on)
+    monkeypatch.setattr(resume, "train", train)
     return calls
 
 
@@ -80,7 +77,7 @@ def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     newest = make("running").path
     assert found(config, tmp_path) == ("killed", newest)
     assert run(config, SWEEP) == newest
-    assert trained == [newest]
+    assert trained == [(newest, True)]
 
 
 def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, config, trained):
@@ -89,60 +86,45 @@ def test_a_pruned_run_stays_pruned_in_its_search_and_is_resumed_elsewhere(make, 
         run(config, SweepMember("mine", on_epoch=print))
     assert trained == []
     run(config, SweepMember("another", on_epoch=print))
-    assert trained == [folder]
+    assert trained == [(folder, True)]
 
 
 def test_a_failed_run_is_retried_only_on_request(config, make, trained):
-    make("failed", error="RunFailed: epoch 2")
+    failed = make("failed", error="RunFailed: epoch 2").path
     with pytest.raises(RunFailed, match="epoch 2"):
         run(config, SWEEP)
     assert trained == []
-    run(config, SweepMember("mine", retry_failed=True))
-    assert trained == ["new"]
+    new = run(config, SweepMember("mine", retry_failed=True))
+    assert new != failed and trained == [(new, False)]
 
 
-@pytest.mark.parametrize("damage", [lambda m: m.unlink(), None])
-def test_a_damaged_or_different_run_is_not_found(tmp_path, config, make, compose, damage):
-    if damage:
-        damage(make("completed").path / "metrics.json")
-        assert found(config, tmp_path) is None
-    else:
-        make("completed")
-        assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
+def test_a_damaged_or_different_run_does_not_count(tmp_path, config, make, compose):
+    (make("completed").path / "metrics.json").unlink()
+    (make("completed").path / "status.json").write_text(json.dumps([]))
+    assert found(config, tmp_path) is None
+    make("completed")
+    assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
 
 
-def test_settings_that_do_not_fit_their_data_leave_a_failed_run_in_a_sweep_only(composed, tmp_path):
-    document = {**composed.document, "paths": {"runs": str(tmp_path), "data": "data"}}
+def test_settings_that_do_not_fit_their_data_leave_a_failed_run_in_a_sweep_only(config, tmp_path):
+    document = {**config.document, "schedule": {"name": "plateau"}}
     document["task"] = {**document["task"], "validation": 0}
-    config = parse({**document, "schedule": {"name": "plateau"}}, {})
-    with pytest.raises(RequestError, match="schedule=plateau needs validation data"):
-        run(config)
-    assert [*tmp_path.glob("*/*/*")] == []
-    with pytest.raises(RequestError, match="schedule=plateau needs validation data"):
-        run(config, SWEEP)
+    config = parse(document, {})
+    for sweep in (None, SWEEP):
+        assert [*tmp_path.iterdir()] == []
+        with pytest.raises(RequestError, match="schedule=plateau needs validation data"):
+            run(config, sweep)
     match = find_run(config)
     assert (match.state, match.status["sweep"]) == ("failed", "mine")
-    assert match.status["error"].startswith("RequestError: schedule=plateau needs validation data")
-    with pytest.raises(RunFailed, match="schedule=plateau needs"):
+    with pytest.raises(RunFailed, match="RequestError: schedule=plateau needs validation data"):
         run(config, SWEEP)
 
 
-@pytest.mark.parametrize(
-    ("error", "state"),
-    [
-        (CannotResume("data: they have changed."), "failed"),
-        (RequestError("a disk is away"), "killed"),
-    ],
-)
-def test_only_a_run_that_cannot_be_resumed_fails(config, make, monkeypatch, error, state):
-    def refuse(*_):
-        raise error
-
-    make("killed")
-    monkeypatch.setattr(resume, "_continue", refuse)
-    with pytest.raises(type(error)):
+def test_a_run_whose_data_have_changed_fails_in_a_sweep(config, make):
+    make("killed", data_digest="another")
+    with pytest.raises(CannotResume, match="data: the data have changed since the run was trained"):
         run(config, SWEEP)
-    assert find_run(config).state == state
+    assert find_run(config).state == "failed"
 
 
 def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
@@ -158,15 +140,8 @@ def test_a_file_that_changed_during_the_command_is_reported(compose, tmp_path):
 
 
 def test_a_second_process_waits_for_the_first_or_is_refused(config, make, tmp_path):
-    from filelock import FileLock
-
     done = make("completed").path
     with only_here(FileLock(tmp_path / ".locks" / config.digest[:32]), "this"):
         with pytest.raises(RunBusy, match="another process is running task=fib attention=none"):
             run(config, SWEEP, wait=False)
     assert run(config, SWEEP, wait=False) == done
-
-
-def test_a_damaged_run_is_ignored(tmp_path, config, make):
-    (make("completed").path / "status.json").write_text(json.dumps([]))
-    assert found(config, tmp_path) is None
