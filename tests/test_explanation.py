@@ -10,47 +10,29 @@ from command_line import ROOT
 from attnlab.config.options import option_content, options
 
 FOLDER = ROOT / "docs/explanation"
-PAGES = sorted(FOLDER.glob("**/*.md"))
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("**/*.md")}
 
 
-@pytest.fixture(scope="module")
-def site():
-    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "scripts/site.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def page(name):
-    return (FOLDER / f"mechanisms/{name}.md").read_text(encoding="utf-8")
-
-
-def test_each_mechanism_has_a_page_with_its_figure():
+def test_each_mechanism_has_a_page_with_its_figure_and_its_settings():
     assert {path.stem for path in FOLDER.glob("mechanisms/*.md")} == {*options("attention")}
     for name in options("attention"):
-        assert f"figures/{name}.png" in page(name) and f"mechanisms/{name}.md" in index()
+        assert f"figures/{name}.png" in PAGES[name] and f"mechanisms/{name}.md" in PAGES["index"]
+        for key, value in option_content("attention", name).items():
+            if key not in ("name", "_target_", "rules"):
+                default = yaml.safe_dump(value).splitlines()[0]
+                assert f"| `attention.{key}` | {default} |" in PAGES[name], (name, key)
 
 
-def index():
-    return (FOLDER / "index.md").read_text(encoding="utf-8")
+def test_files_that_a_page_names_are_there():
+    for name, text in PAGES.items():
+        for file in re.findall(r"`((?:attnlab|tests|scripts|conf)/[\w/.]+\.\w+)`", text):
+            assert (ROOT / file).exists(), (name, file)
 
 
-@pytest.mark.parametrize("name", options("attention"))
-def test_a_page_has_each_setting_with_its_default(name):
-    for key, value in option_content("attention", name).items():
-        if key not in ("name", "_target_", "rules"):
-            written = yaml.safe_dump(value).splitlines()[0]
-            assert f"| `attention.{key}` | {written} |" in page(name), key
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_files_that_a_page_names_are_there(path):
-    text = path.read_text(encoding="utf-8")
-    for file in re.findall(r"`((?:attnlab|tests|scripts|conf)/[\w/.]+\.\w+)`", text):
-        assert (ROOT / file).exists(), file
-
-
-def test_code_is_included_without_its_docstring(site):
+def test_code_is_included_without_its_docstring():
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "scripts/site.py")
+    site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(site)
     block = site.code("attnlab/attention/none.py", "NoAttention.read")
     head, *lines, end = block.splitlines()
     assert head == '```python title="attnlab/attention/none.py"' and end == "```"
@@ -58,6 +40,5 @@ def test_code_is_included_without_its_docstring(site):
     assert lines[-1].startswith("    return ")
     with pytest.raises(ValueError, match="not enough values"):
         site.code("attnlab/attention/none.py", "NoAttention.gone")
-    for path in PAGES:
-        text = path.read_text(encoding="utf-8")
-        assert "<!--" not in site.on_page_markdown(text, None, None, None), path
+    for name, text in PAGES.items():
+        assert "<!--" not in site.on_page_markdown(text, None, None, None), name

@@ -1,4 +1,4 @@
-"""`attnlab compare` from the command line."""
+"""`attnlab compare` and `attnlab plan` from the command line."""
 
 from __future__ import annotations
 
@@ -9,79 +9,46 @@ import pytest
 from click.testing import CliRunner
 from compared_runs import BETTER, write_group, write_run
 
+from attnlab.cli import main
 from attnlab.commands import command
-from attnlab.errors import RequestError
 
 
-def invoke(runs, *arguments):
-    words = ["--runs", str(runs), *map(str, arguments)]
-    return CliRunner().invoke(command("compare"), words, catch_exceptions=False)
+def invoke(runs, *words):
+    return CliRunner().invoke(command("compare"), ["--runs", runs, *words], catch_exceptions=False)
 
 
-def streams(runs, *arguments):
-    """Run the command; return standard output and standard error."""
-    done = invoke(runs, *arguments)
-    return done.stdout, done.stderr
+def json_rows(runs, *words):
+    return json.loads(invoke(runs, *words, "--format", "json").output)
 
 
 def test_options_reach_the_comparison(runs):
     write_group(runs, "bahdanau", BETTER, task="fib", status={"sweep": "mine"})
-    shown = invoke(
+    rows = json_rows(
         *(runs, "--task", "sunspots", "--by", "attention, model.cell", "--metric", "mae"),
         *("--where", "model.cell=gru", "--where", "seed=0,1", "--reference", "bahdanau, gru"),
-        *("--attention", "none", "--attention", "bahdanau"),
-        *("--geometric", "--format", "json"),
+        *("--attention", "none", "--attention", "bahdanau", "--geometric"),
     )
-    rows = json.loads(shown.output)
     assert [(row["attention"], row["model.cell"], row["n"]) for row in rows] == [
         *(("bahdanau", "gru", 2), ("none", "gru", 2))
     ]
-    for row in rows:
-        assert (row["task"], row["metric"], row["reference"]) == (
-            *("sunspots", "mae", "bahdanau / gru"),
-        )
-        assert "ratio" in row
-    (swept,) = json.loads(invoke(runs, "--sweep", "mine", "--format", "json").output)
+    assert {(row["task"], row["metric"], row["reference"], "ratio" in row) for row in rows} == {
+        ("sunspots", "mae", "bahdanau / gru", True)
+    }
+    (swept,) = json_rows(runs, "--sweep", "mine")
     assert swept["task"] == "fib"
 
 
-def test_csv_is_clean_and_warnings_go_to_standard_error(runs):
+def test_csv_is_clean_and_warnings_and_the_figure_go_to_standard_error(runs, tmp_path):
     write_run(runs, "none", 5, 1.0, config={"trainer.epochs": 7})
     write_run(runs, "none", 6, None, state="failed")
-    out, err = streams(runs, "--format", "csv")
-    table = list(csv.DictReader(out.splitlines()))
+    figure = tmp_path / "new" / "figure.png"
+    done = invoke(runs, "--format", "csv", "--plot", figure)
+    table = list(csv.DictReader(done.stdout.splitlines()))
     assert [row["trainer.epochs"] for row in table].count("7") == 1 and len(table) == 4
     split = "runs with the same attention differ in trainer.epochs"
-    assert split in err and all(split in row["warnings"] for row in table)
-    assert "left out: not completed: 1 failed" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["--where", "model.cell"], "--where: expected KEY=VALUE .* got 'model.cell'"),
-        (["--by", ","], "--by: expected config keys such as attention, got ','"),
-        (
-            ["--plot", "x.gif"],
-            r"--plot: expected a file that ends with \.png, \.pdf, \.svg, got x\.gif",
-        ),
-        (["--runs", "nowhere"], "--runs: expected an existing folder, got 'nowhere'"),
-        (["--runs", "/dev"], "--runs: there are no runs in '/dev'. Train"),
-        (["--task", "sunspot"], "None of the 15 runs satisfies all filters. .* tasks: sunspots"),
-    ],
-    ids=str,
-)
-def test_a_wrong_request_is_one_sentence(three_groups, words, text):
-    with pytest.raises(RequestError, match=text) as caught:
-        invoke(three_groups, *words)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_figure_is_drawn_and_named(three_groups, tmp_path):
-    path = tmp_path / "new" / "figure.png"
-    out, err = streams(three_groups, "--plot", path, "--format", "md")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert str(path) in err and str(path) not in out
+    assert split in done.stderr and all(split in row["warnings"] for row in table)
+    assert "left out: not completed: 1 failed" in done.stderr
+    assert figure.read_bytes().startswith(b"\x89PNG") and str(figure) in done.stderr
 
 
 def test_a_group_may_have_the_name_of_a_column(tmp_path):
@@ -89,10 +56,45 @@ def test_a_group_may_have_the_name_of_a_column(tmp_path):
         for attention in ("none", "bahdanau"):
             config = {"data.name": f"d{keys}", "data.keys": keys}
             write_run(tmp_path, attention, 0, 1.0, config=config)
-    words = "--by", "data,attention", "--within", "data.keys", "--format", "json"
-    rows = json.loads(invoke(tmp_path, *words).output)
+    rows = json_rows(tmp_path, "--by", "data,attention", "--within", "data.keys")
     names = {(row["data"], row["data.name"]) for row in rows}
-    assert sorted(names) == [
-        ("keys=16", "d16"),
-        ("keys=4", "d4"),
-    ]
+    assert names == {("keys=16", "d16"), ("keys=4", "d4")}
+
+
+def test_the_table_of_plan_shows_the_number_of_seeds_needed(three_groups, capsys):
+    assert main(["plan", "--runs", str(three_groups), "--difference", "2%"]) == 0
+    out = capsys.readouterr().out
+    assert "to find a difference of 2%" in out
+    (row,) = [line.split() for line in out.splitlines() if "  bahdanau  " in line]
+    assert row[:4] == ["sunspots", "bahdanau", "0.0212", "5"]
+    assert "to find: a difference to no attention" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("compare --by atention", "--by: no run has the config key 'atention'. Did you mean"),
+        ("compare --by trainer", "'trainer'. Did you mean trainer.epochs?"),
+        ("compare --by seed", "--by: leave out seed"),
+        ("compare --by ,", "--by: expected config keys such as attention, got ','"),
+        ("compare --where model.cell", "--where: expected KEY=VALUE"),
+        ("compare --where x=1", "--where: no run has the config key 'x'."),
+        ("compare --metric rmsee", "got 'rmsee'. Did you mean rmse?"),
+        ("compare --reference pool", "--reference: no group is 'pool'. Groups: bahdanau, none, "),
+        ("compare --plot x.gif", "--plot: expected a file that ends with .png, .pdf, .svg"),
+        ("compare --runs nowhere", "--runs: expected an existing folder, got 'nowhere'"),
+        ("compare --runs /dev", "--runs: there are no runs in '/dev'. Train"),
+        ("compare --task sunspot", "None of the 15 runs satisfies all filters."),
+        ("plan", "Missing option '--difference'"),
+        ("plan --difference 0", "--difference=0: must be a percentage"),
+        ("plan --difference nan%", "--difference=nan%: must be"),
+        ("plan --difference 0.02 --geometric", "--difference=0.02: must be a percentage"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence_and_exit_code_2(
+    three_groups, monkeypatch, capsys, words, text
+):
+    monkeypatch.setenv("ATTNLAB_RUNS", str(three_groups))
+    assert main(words.split()) == 2
+    out, err = capsys.readouterr()
+    assert not out and text in err and err.count("\n") == 1

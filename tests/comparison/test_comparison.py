@@ -99,7 +99,6 @@ def test_the_choice_of_reference_ignores_results(tmp_path):
     assert only(tmp_path).reference.label == "luong_global"
     write_group(tmp_path, "none", NONE[:1])
     assert only(tmp_path).reference.label == "none"
-    assert only(tmp_path, reference="pooling").reference.label == "pooling"
 
 
 def test_geometric_means_and_ratios(tmp_path):
@@ -151,24 +150,6 @@ def test_runs_without_a_result_are_counted_or_named(runs):
     comparison = only(runs)
     assert comparison.warnings == (f"left out 1 without a finite rmse: {infinite.name}",)
     assert rows(comparison)["none"].n == 5
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"by": ("atention",)}, r"--by: .* key 'atention'\. Did you mean attention\?"),
-        ({"by": ("model",), "metric": "rmsee"}, r"--metric: .*'rmsee'\. Did you mean rmse\?"),
-        ({"by": ("seed",)}, "--by: leave out seed"),
-        (
-            {"reference": "pool"},
-            r"--reference: no group is 'pool'\. Groups: .*\. Did you mean pooling\?",
-        ),
-    ],
-    ids=str,
-)
-def test_a_wrong_option_names_the_nearest(three_groups, options, text):
-    with pytest.raises(RequestError, match=text):
-        compared(three_groups, **options)
 
 
 def test_without_results_there_is_nothing_to_compare(tmp_path):

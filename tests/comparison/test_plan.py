@@ -83,17 +83,3 @@ def test_groups_that_say_nothing_about_the_spread_are_left_out(two_groups, tmp_p
     write_group(one_group, "none", NONE)
     with pytest.raises(RequestError, match="two groups that share two seeds. .* one group"):
         plans(one_group)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ({"difference": "0"}, "--difference=0: must be a percentage .* a number above 0"),
-        ({"difference": "nan%"}, "--difference=nan%: must be"),
-        ({"geometric": True}, "--difference=0.02: must be a percentage"),
-    ],
-    ids=str,
-)
-def test_a_wrong_difference_gets_one_sentence(two_groups, words, text):
-    with pytest.raises(RequestError, match=text):
-        plans(two_groups, **words)

@@ -7,8 +7,7 @@ import json
 import pytest
 from compared_runs import write_run
 
-from attnlab.comparison.selection import Filters, check_keys, choose_runs, none_fits, read_settings
-from attnlab.errors import RequestError
+from attnlab.comparison.selection import Filters, choose_runs, none_fits
 from attnlab.records.run_directory import RunDirectory, list_runs
 
 
@@ -40,22 +39,6 @@ def run(tmp_path_factory):
 def test_conditions_select_settings(run, words, expected):
     entries = list_runs(run.path.parents[2])
     assert bool(Filters(where=tuple(words)).apply(entries)) == expected
-
-
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        ("trainer", "no run has the config key 'trainer'. Did you mean trainer.learning_rate?"),
-        ("atention", "no run has the config key 'atention'. Did you mean attention?"),
-        ("x", "no run has the config key 'x'."),
-    ],
-)
-def test_a_key_that_no_run_has_is_refused(run, key, text):
-    settings = read_settings(run)
-    check_keys("--by", ["attention", "attention.name", "seed"], [settings])
-    with pytest.raises(RequestError) as caught:
-        check_keys("--by", [key], [{}, settings])
-    assert text in str(caught.value)
 
 
 def test_the_message_without_matches_names_what_there_is(run):
