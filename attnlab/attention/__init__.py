@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnlab.attention.bahdanau import BahdanauAttention
     from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
-    from attnlab.attention.delta import DeltaAttention
+    from attnlab.attention.delta import DeltaAttention, GatedDeltaAttention
     from attnlab.attention.differential import DifferentialAttention
     from attnlab.attention.forgetting import ForgettingAttention
     from attnlab.attention.functional import causal_mask, padding_mask, require_equal_widths
-    from attnlab.attention.gated_delta import GatedDeltaAttention
     from attnlab.attention.linear import LinearAttention
-    from attnlab.attention.luong_global import LuongGlobalAttention
-    from attnlab.attention.luong_local import LuongLocalAttention
+    from attnlab.attention.luong import LuongGlobalAttention, LuongLocalAttention
     from attnlab.attention.multi_head import MultiHeadAttention
     from attnlab.attention.none import NoAttention
     from attnlab.attention.pooling import PoolingAttention
@@ -40,10 +38,10 @@ _MODULES = {
     "causal_mask": "functional",
     "padding_mask": "functional",
     "require_equal_widths": "functional",
-    "GatedDeltaAttention": "gated_delta",
+    "GatedDeltaAttention": "delta",
     "LinearAttention": "linear",
-    "LuongGlobalAttention": "luong_global",
-    "LuongLocalAttention": "luong_local",
+    "LuongGlobalAttention": "luong",
+    "LuongLocalAttention": "luong",
     "MultiHeadAttention": "multi_head",
     "NoAttention": "none",
     "PoolingAttention": "pooling",

@@ -15,7 +15,7 @@ from attnlab.attention.functional import (
     causal_convolution,
     causal_mask,
     dtype_of,
-    rotated,
+    rotate,
 )
 from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
@@ -67,7 +67,7 @@ class Attention(keras.layers.Layer):
 
     Args:
         normalizer: what turns scores into weights, a name in `functional.NORMALIZERS`.
-        rope: whether queries and keys are turned by their positions (`functional.rotated`).
+        rope: whether queries and keys are turned by their positions (`functional.rotate`).
         short_convolution: width N of a causal convolution of queries, keys and values after their
             projections (`functional.causal_convolution`); 0: none. Query and memory are then one
             sequence from its first vector on.
@@ -191,15 +191,15 @@ class Attention(keras.layers.Layer):
         """
         projected = self.project_memory(self.as_compute(memory))
         return ProjectedMemory(
-            self._prepared("keys", projected.keys, start_index),
-            self._prepared("values", projected.values, start_index),
+            self._prepare("keys", projected.keys, start_index),
+            self._prepare("values", projected.values, start_index),
         )
 
     def prepare_query(self, query: Tensor, start_index: Any = 0) -> Tensor:
         """Return what of a query (B, T, Q) meets the prepared keys of `project`."""
-        return self._prepared("query", self.project_query(query), start_index)
+        return self._prepare("query", self.project_query(query), start_index)
 
-    def _prepared(self, name, tensor, start_index):
+    def _prepare(self, name, tensor, start_index):
         """Convolve, activate and turn a projection (..., N, K)."""
         extra = None
         if name == "keys" and self.extra_columns:
@@ -214,7 +214,7 @@ class Attention(keras.layers.Layer):
             tensor = causal_convolution(tensor, taps, start_index)
         tensor = self.activate(name, tensor)
         if self.rope and name != "values":
-            tensor = rotated(tensor, start_index)
+            tensor = rotate(tensor, start_index)
         return tensor if extra is None else ops.concatenate([tensor, extra], axis=-1)
 
     def activate(self, name: str, tensor: Tensor) -> Tensor:
@@ -337,7 +337,7 @@ class Attention(keras.layers.Layer):
     # --- decoding: a sequence looks at its own past, step by step ------------------------------
     #
     # By default the cache is the projected memory of the steps so far. A mechanism whose past is a
-    # state of constant size overrides `new_cache` and `continued`.
+    # state of constant size overrides `new_cache` and `extend_cache`.
 
     def empty_cache(self, batch: Any, length: int | None, width: int) -> Any:
         """Return what `attend_to_past` starts from, for vectors of a width.
@@ -365,10 +365,10 @@ class Attention(keras.layers.Layer):
             Context and weights as of one causal call over the whole sequence, and the next cache.
         """
         if not self.short_convolution:
-            return self.continued(vectors, cache, 0, start_index=start_index, **settings)
+            return self.extend_cache(vectors, cache, 0, start_index=start_index, **settings)
         seen = self.short_convolution - 1
         vectors = ops.concatenate([cache.last, self.as_compute(vectors)], axis=1)
-        attended, new = self.continued(
+        attended, new = self.extend_cache(
             vectors, cache.cache, seen, start_index=start_index - seen, **settings
         )
         attended = AttentionOutput(attended.context[:, seen:], attended.weights[:, :, seen:])
@@ -381,7 +381,7 @@ class Attention(keras.layers.Layer):
         # In a graph `0 * batch` is an unknown length, which a loop's variable must have.
         return GrowingCache(*self.project(ops.zeros((batch, 0 * batch, width))))
 
-    def continued(
+    def extend_cache(
         self, vectors: Tensor, cache: Any, seen: int, *, start_index: Any, **settings: Any
     ) -> tuple[AttentionOutput, Any]:
         """Return attention and cache of `attend_to_past`, for a cache of `new_cache`.
@@ -396,7 +396,7 @@ class Attention(keras.layers.Layer):
             cache = GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
         else:
             first = start_index + seen
-            cache = ProjectedMemory(*(_overwritten(old, part, first) for old, part in pairs))
+            cache = ProjectedMemory(*(_overwrite(old, part, first) for old, part in pairs))
         # A single step sees all of a cache that ends with it, unless there is a window.
         sees_all = vectors.shape[1] == 1 and isinstance(cache, GrowingCache) and not self.window
         causal = self.causal_only or not sees_all
@@ -416,7 +416,7 @@ class Attention(keras.layers.Layer):
         return ops.cast(tensor, self.compute_dtype)
 
 
-def _overwritten(old, new, start_index):
+def _overwrite(old, new, start_index):
     """Return `old` (B, ..., L, K) with `new` (B, ..., T, K) from start_index on in axis -2."""
     start = [0] * len(old.shape)
     start[-2] = start_index

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import keras
 import numpy as np
 from keras import ops
 
-from attnlab.attention.functional import Tensor, rms_normalized, scaled_dot_score, widen
+from attnlab.attention.functional import Tensor, rms_normalize, scaled_dot_score, widen
 from attnlab.attention.heads import HeadsAttention
 from attnlab.errors import RequestError
 
@@ -65,7 +65,7 @@ class DifferentialAttention(HeadsAttention):
         )
 
     @property
-    def weights_are(self) -> str:
+    def weights_are(self) -> Literal["signed"]:
         """Signed: the second map may be larger than the first."""
         return "signed"
 
@@ -100,5 +100,5 @@ class DifferentialAttention(HeadsAttention):
 
     def join(self, contexts: Tensor) -> Tensor:
         """Normalise each head's context, join and project them."""
-        contexts = (1 - self.start) * rms_normalized(contexts, self.norm_scale, 1e-5)
+        contexts = (1 - self.start) * rms_normalize(contexts, self.norm_scale, 1e-5)
         return super().join(self.as_compute(contexts))

@@ -10,7 +10,7 @@ from keras import ops
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import Tensor, scaled_dot_score, widen
 from attnlab.attention.heads import HeadsAttention
-from attnlab.attention.state import only
+from attnlab.attention.state import mask_vectors
 
 
 @keras.saving.register_keras_serializable(package="attnlab")
@@ -52,7 +52,7 @@ class ForgettingAttention(HeadsAttention):
     ) -> Tensor:
         """Return each head's weights (B, H, T, S)."""
         # A step that no query may see forgets nothing.
-        seen = keys if mask is None else only(keys, ops.any(mask, axis=-2))
+        seen = keys if mask is None else mask_vectors(keys, ops.any(mask, axis=-2))
         sums = ops.cumsum(widen(seen[..., -1]), axis=-1)
         steps = start_index + ops.arange(ops.shape(query)[1])
         now = ops.take(sums, ops.clip(steps, 0, ops.shape(keys)[-2] - 1), axis=-1)

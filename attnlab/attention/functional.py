@@ -50,7 +50,7 @@ def dtype_of(x: Tensor) -> str:
     return getattr(x.dtype, "name", x.dtype)
 
 
-def rms_normalized(vectors: Tensor, scale: Tensor = None, epsilon: float = 1e-6) -> Tensor:
+def rms_normalize(vectors: Tensor, scale: Tensor = None, epsilon: float = 1e-6) -> Tensor:
     """Return `x / sqrt(mean(x^2) + epsilon) * scale` of vectors (..., K), in float32 or wider.
 
     Source: Zhang and Sennrich 2019 (arXiv 1910.07467), Eq. 4, with an epsilon.
@@ -288,7 +288,7 @@ def _mixed(parts, taps):
 # --- rotary positions --------------------------------------------------------------------------
 
 
-def rotated(vectors: Tensor, start_index: Any = 0, base: float = 10000.0) -> Tensor:
+def rotate(vectors: Tensor, start_index: Any = 0, base: float = 10000.0) -> Tensor:
     """Turn each pair of numbers by an angle that grows with the position (Su et al. 2021).
 
     Pair i of a vector at position p is turned by `p base^(-2 i / K)`:

@@ -40,8 +40,8 @@ def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
             if isinstance(value, Attention):
                 parts = ("" if owner is model else owner.name, "" if key == "attention" else key)
                 names.setdefault(id(value), " ".join(filter(None, parts)) or key)
-    mechanisms = [each for each in all_layers(model) if isinstance(each, Attention)]
-    layers = {names.get(id(each), each.name): each for each in mechanisms if each.has_context}
+    mechanisms = [layer for layer in all_layers(model) if isinstance(layer, Attention)]
+    layers = {names.get(id(m), str(m.name)): m for m in mechanisms if m.has_context}
     calls: dict[str, list[Looked]] = {name: [] for name in layers}
     looked: dict[str, Looked] = {}
 

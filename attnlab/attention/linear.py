@@ -9,7 +9,14 @@ from keras import ops
 
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import Tensor, causal_mask, require_choice, widen
-from attnlab.attention.state import State, StateAttention, chunk_size, in_chunks, joined, only
+from attnlab.attention.state import (
+    State,
+    StateAttention,
+    chunk_size,
+    join_chunks,
+    mask_vectors,
+    split_chunks,
+)
 
 TINY = 1e-20  # below any sum of similarities; makes the quotient of an empty row 0
 
@@ -117,7 +124,7 @@ class LinearAttention(StateAttention):
         """Weigh inside each chunk, and add what the sums of the chunks before it give."""
         steps, size = ops.shape(queries)[2], chunk_size(queries)
         keys, values = memory.keys, _with_ones(memory.values, memory_mask)
-        queries, keys, values = (in_chunks(each, size) for each in (queries, keys, values))
+        queries, keys, values = (split_chunks(each, size) for each in (queries, keys, values))
         past = causal_mask(size, size)
         scores = self.score(queries, keys)
         inside = ops.matmul(ops.where(past, scores, ops.zeros((), scores.dtype)), values)
@@ -125,14 +132,14 @@ class LinearAttention(StateAttention):
         first = ops.zeros_like(sums[:, :, :1]) if state is None else state.sums[:, :, None]
         starts = ops.cumsum(ops.concatenate([first, sums], axis=2), axis=2)
         sums = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
-        return _quotient(joined(sums, steps)), State(starts[:, :, -1])
+        return _quotient(join_chunks(sums, steps)), State(starts[:, :, -1])
 
 
 def _with_ones(values, memory_mask):
     """Add a column of ones, for the denominator: (B, H, S, V + 1), zeros where masked."""
     values = widen(values)
     values = ops.concatenate([values, ops.ones_like(values[..., :1])], axis=-1)
-    return only(values, None if memory_mask is None else memory_mask[:, None])
+    return mask_vectors(values, None if memory_mask is None else memory_mask[:, None])
 
 
 def _quotient(sums):

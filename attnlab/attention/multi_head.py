@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import keras
 from keras import ops
 
-from attnlab.attention import head_options
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import (
+    LOWEST,
     Tensor,
     dtype_of,
     require_choice,
-    rms_normalized,
+    rms_normalize,
     scaled_dot_score,
     sink_softmax,
     widen_scores,
@@ -141,7 +141,7 @@ class MultiHeadAttention(HeadsAttention):
         if not self.query_key_norm or name == "values":
             return tensor
         scale = self.query_scale if name == "query" else self.key_scale
-        return ops.cast(rms_normalized(tensor), dtype_of(tensor)) * self.as_compute(scale)
+        return ops.cast(rms_normalize(tensor), dtype_of(tensor)) * self.as_compute(scale)
 
     def reach(
         self, query_length: Any, memory_length: Any, start_index: Any, causal: bool
@@ -150,39 +150,39 @@ class MultiHeadAttention(HeadsAttention):
         lengths = query_length, memory_length, start_index
         if self.window is None:
             return super().reach(*lengths, causal)
-        return head_options.sliding_mask(*lengths, self.window, causal)
+        return sliding_mask(*lengths, self.window, causal)
 
     def score(self, query: Tensor, keys: Tensor) -> Tensor:
         """Return each head's scores, (B, H, T, S)."""
-        grouped = head_options.by_group(query, self.key_heads) if self.kv_heads else query
+        grouped = by_group(query, self.key_heads) if self.kv_heads else query
         scores = scaled_dot_score(grouped, keys, self.head_size * (self.heads if self.book else 1))
-        scores = head_options.by_head(scores, self.heads) if self.kv_heads else scores
+        scores = by_head(scores, self.heads) if self.kv_heads else scores
         if self.softcap is not None:
             scores = self.softcap * ops.tanh(widen_scores(scores) / self.softcap)
-        return head_options.mixed(scores, self.score_mixing) if self.talking_heads else scores
+        return mix_heads(scores, self.score_mixing) if self.talking_heads else scores
 
     def normalize(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Turn scores (B, H, T, S) into weights, in float32 or wider; masked weights are 0."""
         if self.top_k is not None:
-            mask = head_options.best(scores, mask, self.top_k)
+            mask = mask_best(scores, mask, self.top_k)
         if self.sink:
             weights = sink_softmax(scores, mask, self.sink_score)
         else:
             weights = super().normalize(scores, mask)
-        return head_options.mixed(weights, self.weight_mixing) if self.talking_heads else weights
+        return mix_heads(weights, self.weight_mixing) if self.talking_heads else weights
 
     def read(self, weights: Tensor, values: Tensor, query: Tensor) -> Tensor:
         """Sum each head's values, gate and join the heads, project them: (B, T, units)."""
-        return self.join(self.gated(self.summed(weights, values), query))
+        return self.join(self.apply_gates(self.sum_values(weights, values), query))
 
-    def summed(self, weights: Tensor, values: Tensor) -> Tensor:
+    def sum_values(self, weights: Tensor, values: Tensor) -> Tensor:
         """Sum each head's values by their weights: (B, H, T, V)."""
         if not self.kv_heads:
             return ops.matmul(weights, values)
-        grouped = head_options.by_group(weights, self.key_heads)
-        return head_options.by_head(ops.matmul(grouped, values), self.heads)
+        grouped = by_group(weights, self.key_heads)
+        return by_head(ops.matmul(grouped, values), self.heads)
 
-    def gated(self, contexts: Tensor, query: Tensor) -> Tensor:
+    def apply_gates(self, contexts: Tensor, query: Tensor) -> Tensor:
         """Multiply the heads' contexts (B, H, T, V) by the gates of the query."""
         if self.gate == "none":
             return contexts
@@ -205,13 +205,119 @@ class MultiHeadAttention(HeadsAttention):
         batch = ops.shape(query)[0]
         real = ops.ones((batch, steps), "bool") if memory_mask is None else memory_mask
         queries = self.prepare_query(query)
-        blocks = head_options.in_blocks(queries, memory.keys, memory.values, real, window)
+        blocks = split_blocks(queries, memory.keys, memory.values, real, window)
         weights = self.normalize(self.score(blocks.queries, blocks.keys), blocks.mask)
-        contexts = self.summed(self.as_compute(weights), blocks.values)
-        contexts = head_options.out_of_blocks(contexts, batch, steps)
-        context = self.join(self.gated(contexts, query))
+        contexts = self.sum_values(self.as_compute(weights), blocks.values)
+        contexts = join_blocks(contexts, batch, steps)
+        context = self.join(self.apply_gates(contexts, query))
         if memory_mask is None:
             return context
         looks = ops.any(blocks.mask, axis=-1, keepdims=True)
-        looks = head_options.out_of_blocks(looks, batch, steps)[:, 0]
+        looks = join_blocks(looks, batch, steps)[:, 0]
         return ops.where(looks, context, ops.zeros((), context.dtype))
+
+
+# --- the options as pure functions; G is the number of key heads -------------------------------
+
+
+def by_group(tensor: Tensor, groups: int) -> Tensor:
+    """Put heads that share keys into one row of steps: (B, H, T, K) to (B, G, T H / G, K).
+
+    Head h belongs to group floor(h G / H).
+    """
+    batch, heads, steps, width = ops.shape(tensor)
+    return ops.reshape(tensor, (batch, groups, heads // groups * steps, width))
+
+
+def by_head(tensor: Tensor, heads: int) -> Tensor:
+    """Undo `by_group`: (B, G, T H / G, S) to (B, H, T, S)."""
+    batch, groups, rows, width = ops.shape(tensor)
+    return ops.reshape(tensor, (batch, heads, rows // (heads // groups), width))
+
+
+def mix_heads(scores: Tensor, mixing: Tensor) -> Tensor:
+    """Return `sum_g mixing_gh scores_g` for each head h: (B, H, T, S), in float32 or wider."""
+    scores = widen_scores(scores)
+    return ops.einsum("bgts,gh->bhts", scores, ops.cast(mixing, dtype_of(scores)))
+
+
+def mask_best(scores: Tensor, mask: Tensor, number: int) -> Tensor:
+    """Return a mask (B, H, T, S) of the admitted scores among a row's `number` largest, and ties.
+
+    Rows with fewer admitted scores keep all.
+    """
+    scores = ops.stop_gradient(widen_scores(scores))
+    if mask is not None:
+        scores = ops.where(mask, scores, ops.cast(LOWEST, dtype_of(scores)))
+    steps = scores.shape[-1]
+    number = ops.minimum(number, ops.shape(scores)[-1]) if steps is None else min(number, steps)
+    among = scores >= ops.top_k(scores, number)[0][..., -1:]
+    return among if mask is None else ops.logical_and(mask, among)
+
+
+def sliding_mask(
+    query_length: Any, memory_length: Any, start_index: Any, window: int, causal: bool
+) -> Tensor:
+    """Let a query at position p see the memory within a window: (1, T, S) bool.
+
+    Causal: the last `window` positions, p's own among them, `0 <= p - s < window`; else
+    `|p - s| <= window`.
+    """
+    rows = ops.arange(query_length, dtype="int32") + ops.cast(start_index, "int32")
+    distance = rows[:, None] - ops.arange(memory_length, dtype="int32")
+    if causal:
+        return ops.logical_and(distance >= 0, distance < window)[None]
+    return (ops.abs(distance) <= window)[None]
+
+
+def split_blocks(
+    queries: Tensor, keys: Tensor, values: Tensor, memory_mask: Tensor, window: int
+) -> Blocks:
+    """Split a causal sequence of T steps into blocks of W, whose windows need two blocks of keys.
+
+    Queries have H heads, keys and values G; `memory_mask` is (B, T), True = attend.
+    """
+    behind = -queries.shape[2] % window
+    real = ops.pad(memory_mask, ((0, 0), (window, behind)))
+    real = ops.reshape(real, (ops.shape(real)[0], -1, window))  # (B, N + 1, W)
+    real = ops.concatenate([real[:, :-1], real[:, 1:]], axis=-1)
+    real = ops.reshape(real, (-1, 1, 1, 2 * window))
+    distance = ops.arange(window)[:, None] + window - ops.arange(2 * window)
+    near = ops.logical_and(distance >= 0, distance < window)
+    return Blocks(
+        _blocks(ops.pad(queries, ((0, 0), (0, 0), (0, behind), (0, 0))), window),
+        _pairs(keys, window, behind),
+        _pairs(values, window, behind),
+        ops.logical_and(real, near),
+    )
+
+
+def join_blocks(blocks: Tensor, batch: Any, steps: int) -> Tensor:
+    """Put blocks (B N, H, W, V) together again: (B, H, T, V)."""
+    _, heads, window, width = ops.shape(blocks)
+    blocks = ops.reshape(blocks, (batch, -1, heads, window, width))
+    joined = ops.reshape(ops.transpose(blocks, (0, 2, 1, 3, 4)), (batch, heads, -1, width))
+    return joined[:, :, :steps]
+
+
+def _blocks(sequence, window):
+    """Split (B, G, N W, K) into (B N, G, W, K)."""
+    batch, heads, _, width = ops.shape(sequence)
+    blocks = ops.reshape(sequence, (batch, heads, -1, window, width))
+    return ops.reshape(ops.transpose(blocks, (0, 2, 1, 3, 4)), (-1, heads, window, width))
+
+
+def _pairs(sequence, window, behind):
+    """Return each block of (B, G, T, K) after the block before it: (B N, G, 2 W, K)."""
+    before = ops.pad(sequence, ((0, 0), (0, 0), (window, behind), (0, 0)))
+    parts = [_blocks(before[:, :, :-window], window), _blocks(before[:, :, window:], window)]
+    return ops.concatenate(parts, axis=2)
+
+
+class Blocks(NamedTuple):
+    """A sequence in blocks of W steps, each with the W steps before it; N blocks in B rows."""
+
+    queries: Tensor  # (B N, H, W, K)
+    keys: Tensor  # (B N, G, 2 W, K)
+    values: Tensor  # (B N, G, 2 W, V)
+    mask: Tensor  # (B N, 1, W, 2 W) bool, True = attend

@@ -90,7 +90,7 @@ class StateAttention(HeadsAttention):
         dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
         return State(ops.zeros((batch, self.heads, *self.state_sizes), dtype))
 
-    def continued(
+    def extend_cache(
         self, vectors: Tensor, cache: State, seen: int, *, start_index: Any, **settings: Any
     ) -> tuple[AttentionOutput, State]:
         """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
@@ -103,14 +103,14 @@ class StateAttention(HeadsAttention):
         return AttentionOutput(self.join(contexts), weights), cache
 
 
-def only(vectors: Tensor, mask: Tensor) -> Tensor:
+def mask_vectors(vectors: Tensor, mask: Tensor) -> Tensor:
     """Set masked vectors (B, H, S, K) to zero; mask None, or bool, broadcastable to (B, H, S)."""
     if mask is None:
         return vectors
     return ops.where(mask[..., None], vectors, ops.zeros((), vectors.dtype))
 
 
-def in_chunks(sequence: Tensor, size: int) -> Tensor:
+def split_chunks(sequence: Tensor, size: int) -> Tensor:
     """Split a sequence (B, H, T, K) into chunks (B, H, N, size, K), zeros at the end."""
     batch, heads, steps, width = ops.shape(sequence)
     lacking = -steps % size
@@ -119,7 +119,7 @@ def in_chunks(sequence: Tensor, size: int) -> Tensor:
     return ops.reshape(sequence, (batch, heads, -1, size, width))
 
 
-def joined(chunks: Tensor, steps: Any) -> Tensor:
+def join_chunks(chunks: Tensor, steps: Any) -> Tensor:
     """Put chunks (B, H, N, C, V) together again: (B, H, steps, V)."""
     batch, heads, _, _, width = ops.shape(chunks)
     return ops.reshape(chunks, (batch, heads, -1, width))[:, :, :steps]

@@ -22,8 +22,8 @@ Draw the figures of RUN again, or another FIGURE.
 
 RUN is a run folder, an MLflow run id or its first characters, or "latest". FIGURE is one of these:
 
-positional-encoding: Draw the sinusoidal positional encoding, without RUN: matrix, waves, rotating
-circles, distances. P(k, 2i) = sin(k / 10000^(2i/128)), P(k, 2i+1) = cos(k / 10000^(2i/128)).
+positional-encoding: Draw the sinusoidal positional encoding, without RUN: matrix, waves,
+distances. P(k, 2i) = sin(k / 10000^(2i/128)), P(k, 2i+1) = cos(k / 10000^(2i/128)).
 """
 
 
@@ -62,7 +62,7 @@ def command(names: tuple[str, ...], output: Path | None, runs: str | None) -> No
         )
     figures: dict[str, Figure] = {}
     if run[0] == _POSITIONS:
-        from attnlab.layers.sinusoids import sinusoidal
+        from attnlab.layers.positional_encoding import sinusoidal
         from attnlab.views.positions import positional_figures
 
         output, figures = output or Path(_POSITIONS), positional_figures(sinusoidal(100, 128))

@@ -61,8 +61,8 @@ def comparison_figure(comparisons: Comparisons) -> Figure:
         below += len(warning.splitlines()) * _WARNING_LINE
         title = heading(task) * (len(tasks) > 1)
         grids += [
-            Grid([curves], (), _CURVES_HEIGHT + legend, colours, title, _LEGEND_COLUMNS, 2),
-            Grid([forest], (), below, columns=2, warning=warning),
+            Grid([curves], _CURVES_HEIGHT + legend, colours, title, _LEGEND_COLUMNS, 2),
+            Grid([forest], below, columns=2, warning=warning),
         ]
     title = heading(tasks[0]) if len(tasks) == 1 else f"Compared by {', '.join(tasks[0].by)}"
     sequential = ", sequential: hold at every look" if tasks[0].sequential else ""

@@ -16,7 +16,7 @@ import numpy as np
 from keras import ops
 
 from attnlab.errors import RequestError
-from attnlab.layers.text_encoder import Encoding
+from attnlab.layers.transformer import Encoding
 from attnlab.records.files import write_json
 from attnlab.text.tokenizers import END, LABELS, PAD, UNKNOWN
 from attnlab.text.words import split_words, without_surrogates, word_spans

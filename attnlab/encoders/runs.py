@@ -14,7 +14,7 @@ from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
-    from attnlab.layers.text_encoder import TextEncoder
+    from attnlab.layers.transformer import TextEncoder
 
 _TASK, _TOKENIZER = "masked_words", "tokenizer.json"
 
@@ -71,8 +71,7 @@ class RunSource:
 
     def make(self) -> TextEncoder:
         """Create the layer, without building it."""
-        from attnlab.layers.text_encoder import TextEncoder
-        from attnlab.layers.transformer import self_attention
+        from attnlab.layers.transformer import TextEncoder, self_attention
 
         settings = dict(self._content["model"])
         mechanism = {key: value for key, value in self.attention.items() if key != "name"}

@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.attention.base import Attention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
-from attnlab.layers.sinusoids import sinusoidal
+from attnlab.layers.positional_encoding import sinusoidal
 from attnlab.layers.sublayers import RMSNormalization
 from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows

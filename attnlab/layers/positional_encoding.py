@@ -11,7 +11,6 @@ from keras import ops
 from attnlab.attention.base import Attention, PositionBias
 from attnlab.attention.functional import Tensor, require_choice
 from attnlab.errors import RequestError
-from attnlab.layers.sinusoids import sinusoidal, waves
 
 KINDS = ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
 BUCKETS, FARTHEST = 32, 128  # of T5
@@ -25,7 +24,7 @@ class PositionalEncoding(keras.layers.Layer):
     - none: nothing. Only a causal mask then shows an order.
     - sinusoidal: `x_p + P(p)`, see `sinusoidal`. For any length, without weights.
     - learned: `x_p + E_p` with a table E (max_length, width).
-    - rope: nothing here; the mechanisms turn queries and keys (`functional.rotated`).
+    - rope: nothing here; the mechanisms turn queries and keys (`functional.rotate`).
     - alibi: `score - m_h |p - s|` with the fixed slopes m of `slopes`, also for keys behind the
       query.
     - t5: `score + b[bucket(s - p), h]`, see `buckets`, with one table b (32, H) for all layers.
@@ -115,7 +114,7 @@ class PositionalEncoding(keras.layers.Layer):
             start_index + steps if isinstance(start_index, int) and isinstance(steps, int) else None
         )
         if self.kind == "learned":
-            if (end or 0) > self.max_length:
+            if self.max_length is not None and (end or 0) > self.max_length:
                 raise ValueError(
                     f"the learned table has {self.max_length} positions (max_length), "
                     f"got a sequence that ends at {end}"
@@ -127,6 +126,28 @@ class PositionalEncoding(keras.layers.Layer):
         else:
             codes = waves(ops.cast(positions, "float64")[:, None], width, ops)
         return vectors + ops.cast(codes, self.compute_dtype)
+
+
+def sinusoidal(length: int, width: int, base: float = 10000.0) -> np.ndarray:
+    """Tabulate `P(k, 2i) = sin(k / base^(2i/width))`, `P(k, 2i+1) = cos(k / base^(2i/width))`.
+
+    For a fixed offset, P(k + offset) is a rotation of P(k) that doesn't depend on k.
+
+    Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.5. Difference: an odd width is
+    allowed; its last column is a sine without its cosine. (length, width) float64.
+    """
+    return waves(np.arange(length, dtype="float64")[:, None], width, np, base)
+
+
+def waves(positions: Any, width: int, xp: Any, base: float = 10000.0) -> Any:
+    """Return sines in the even columns and cosines in the odd ones, for float64 positions.
+
+    In float32 the angle would have an error of 5e-4 at position 10,000. `xp` is the library of
+    `positions` (T, 1): NumPy, or one with the same functions.
+    """
+    columns = np.arange(width)
+    angles = positions * base ** (-(columns - columns % 2) / width)
+    return xp.where(columns % 2 == 0, xp.sin(angles), xp.cos(angles))
 
 
 def slopes(heads: int) -> np.ndarray:

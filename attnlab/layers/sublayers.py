@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.functional import Tensor, require_choice, rms_normalized
+from attnlab.attention.functional import Tensor, require_choice, rms_normalize
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
@@ -69,7 +69,7 @@ class RMSNormalization(keras.layers.Layer):
 
     def call(self, vectors: Tensor) -> Tensor:
         """Normalise (..., units)."""
-        return tf.cast(rms_normalized(vectors, self.gamma, self.epsilon), self.compute_dtype)
+        return tf.cast(rms_normalize(vectors, self.gamma, self.epsilon), self.compute_dtype)
 
 
 def make_norm(kind: str | None = None, *, biases: bool = True, **kwargs: Any) -> keras.layers.Layer:
@@ -164,9 +164,10 @@ class ResidualLayer(keras.layers.Layer):
         self.norm = require_choice("norm", norm, ("pre", "post"))
         self.units, self.norm_of = units, norm_of
         self.supports_masking = True
-        common = {"biases": biases, "dtype": self.dtype_policy}
-        sizes = {"units": units, "inner": feed_forward, "activation": activation}
-        self.feed_forward = FeedForward(name="feed_forward", **sizes, **common)
+        common: dict[str, Any] = {"biases": biases, "dtype": self.dtype_policy}
+        self.feed_forward = FeedForward(
+            name="feed_forward", units=units, inner=feed_forward, activation=activation, **common
+        )
         self.norms = [
             make_norm(normalization, name=f"norm_{number}", epsilon=epsilon, **common)
             for number in sorted(set(norm_of))

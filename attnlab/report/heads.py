@@ -101,7 +101,7 @@ def heads_figure(run: RunDirectory, rows: Sequence[Row]) -> Figure:
         replace(progress, title="", legend="none"),
     ]
     title = f"{run_title(run.status.read())}: what heads do"
-    return figure(title, course.title, [[chart] for chart in charts], (8.0, 5.0), (3, 2))
+    return figure(title, course.title, [[chart] for chart in charts], (8.0, 5.0))
 
 
 def _course(rows: Sequence[Row]) -> Curves:

@@ -1,4 +1,4 @@
-"""Sinusoidal positions made visible: the matrix, its waves, its circles, its distances."""
+"""Sinusoidal positions made visible: the matrix, its waves, its distances."""
 
 from __future__ import annotations
 
@@ -17,24 +17,21 @@ from attnlab.views.records import (
     Maps,
     Mark,
     Record,
-    Scatter,
     figure,
 )
 
 # Pairs (sine, cosine) of dimensions, as shares of the pairs: from the fastest wave to slow ones.
-_WAVES, _CIRCLES = (0.0, 0.18, 0.36), (0.0, 0.07, 0.14, 0.21, 0.28, 0.36)
-_OFFSET = 10  # steps of an arrow
+_WAVES = (0.0, 0.18, 0.36)
 
 
 def positional_figures(encoding: np.ndarray) -> dict[str, Figure]:
-    """Return the figures of an encoding by file name: positional_matrix.png and three others.
+    """Return the figures of an encoding by file name: positional_matrix.png and two others.
 
     `encoding` is (length, units): sines in even columns, cosines in odd ones.
     """
     figures = {
         "matrix": _matrix(encoding),
         "waves": _waves(encoding),
-        "circles": _circles(encoding),
         "distances": _distances(encoding),
     }
     return {f"positional_{name}.png": drawing for name, drawing in figures.items()}
@@ -49,11 +46,6 @@ def _matrix(encoding: np.ndarray) -> Figure:
     return figure("Positional encoding", subtitle, [[record]], (8, 5))
 
 
-def _turn(encoding: np.ndarray, pair: int) -> float:
-    """Return the angle in radians that a pair of dimensions turns per step."""
-    return float(np.arctan2(*encoding[1, 2 * pair : 2 * pair + 2]))
-
-
 def _waves(encoding: np.ndarray) -> Figure:
     """Draw the values of some dimensions along the positions, a panel per dimension."""
     length, units = encoding.shape
@@ -61,7 +53,9 @@ def _waves(encoding: np.ndarray) -> Figure:
     rows: list[list[Record]] = []
     for column in sorted([2 * pair + side for pair in pairs for side in (0, 1)]):
         name, colour = ("cosine", ORANGE) if column % 2 else ("sine", BLUE)
-        steps = 2 * math.pi / _turn(encoding, column // 2)
+        pair = column // 2
+        sine, cosine = encoding[1, 2 * pair : 2 * pair + 2]
+        steps = 2 * math.pi / float(np.arctan2(sine, cosine))
         chart = Curves(
             f"dimension {column}: {name}, {steps:,.1f} positions a wave",
             "position",
@@ -76,30 +70,6 @@ def _waves(encoding: np.ndarray) -> Figure:
         rows.append([chart])
     subtitle = "each dimension is a wave along the positions; its pair is the same wave shifted"
     return figure("Positional encoding: waves", subtitle, rows, (8, 1.2 + 0.95 * len(rows)))
-
-
-def _circles(encoding: np.ndarray) -> Figure:
-    """Draw pairs (sine, cosine) as points on circles, and what some steps do to them.
-
-    P(k + offset) is P(k) turned by an angle that is the same for every k: shown from two positions.
-    """
-    length, units = encoding.shape
-    panels = []
-    for pair in [round(share * units / 2) for share in _CIRCLES]:
-        angle = math.degrees(_turn(encoding, pair) * _OFFSET) % 360
-        circle = Scatter(
-            f"dimensions {2 * pair}, {2 * pair + 1}: {angle:.3g}°",
-            "cosine",
-            "sine",
-            encoding[:, [2 * pair + 1, 2 * pair]],
-            values=range(length),
-            quantity="position",
-            arrows=[(start, start + _OFFSET) for start in (0, (length - _OFFSET) // 2)],
-            circle=True,
-        )
-        panels.append(circle)
-    subtitle = f"arrows: {_OFFSET} steps further; every start turns by the same angle"
-    return figure("Positional encoding: circles", subtitle, [panels[:3], panels[3:]], (9.5, 6.6))
 
 
 def _distances(encoding: np.ndarray) -> Figure:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 # A value, or None (also NaN) if it is unknown.
-Known: TypeAlias = "float | None"
-Values: TypeAlias = "Sequence[Known] | np.ndarray"
+Value: TypeAlias = "float | None"
+Values: TypeAlias = "Sequence[Value] | np.ndarray"
 # A colour of the palette of `png`, by its number.
 Colour: TypeAlias = "int | None"
 
@@ -58,7 +58,7 @@ class Curve(NamedTuple):
     low: Values | None = None  # lower edge of its band
     high: Values | None = None
     # `joined` has dots at all points but the first, which belongs to another curve
-    form: Literal["line", "dots", "line and dots", "joined", "steps"] = "line"
+    form: Literal["line", "dots", "line and dots", "joined"] = "line"
 
 
 class Mark(NamedTuple):
@@ -96,9 +96,9 @@ class IntervalRow(NamedTuple):
 
     label: str
     colour: Colour
-    mean: Known  # None: nothing is drawn of the row
-    low: Known = None  # ends of the interval
-    high: Known = None
+    mean: Value  # None: nothing is drawn of the row
+    low: Value = None  # ends of the interval
+    high: Value = None
     values: Sequence[float] = ()  # the mean is over these
     note: str = ""  # at the right
 
@@ -156,6 +156,18 @@ class Maps:
     square: bool = False  # whether cells are squares
 
 
+def head_maps(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> Maps:
+    """Return a map for each layer and head: weights (L, H, T, S), and the words of both sides."""
+    layers, heads, *sizes = weights.shape
+    names = [
+        f"layer {layer + 1}, head {head + 1}" if layers > 1 else f"head {head + 1}"
+        for layer in range(layers)
+        for head in range(heads)
+    ]
+    x, y = Axis(ticks=[*enumerate(columns)]), Axis(ticks=[*enumerate(rows)])
+    return Maps(names, weights.reshape(-1, *sizes), x, y, square=True)
+
+
 class AttentionMap(NamedTuple):
     """Where each of some words looks: rows look at columns."""
 
@@ -181,8 +193,7 @@ class AttentionMaps:
     maps: Sequence[str] = ("weights",)  # names of each item's maps
     # what columns, the reference and rows are called
     names: tuple[str, str, str] = ("source", "reference", "translation")
-    across: bool = False  # whether a figure has rows from left to right
-    layers: int = 0  # a figure has all maps, one row per layer; 0: it has the first map
+    across: bool = False  # whether a figure, which has the first map, has rows from left to right
 
 
 class ShadedText(NamedTuple):
@@ -244,11 +255,7 @@ class Scatter:
     labels: Sequence[str] = ()  # of points, the most important first; some have no room
     groups: Sequence[str] = ()  # names of groups, each with its own colour
     members: Sequence[int] | np.ndarray = ()  # the group of each point; empty: there are none
-    strengths: Sequence[float] | np.ndarray = ()  # of colours: 0 grey, 1 the group's own
-    values: Sequence[float] = ()  # of points, as colours
-    quantity: str = ""  # what the values are
-    arrows: Sequence[tuple[int, int]] = ()  # from point to point
-    circle: bool = False  # whether the unit circle is drawn
+    strengths: Sequence[float] | np.ndarray = ()  # of colours: 0 grey, 1 that of the group
 
 
 class Epochs(NamedTuple):
@@ -308,7 +315,6 @@ class Grid(NamedTuple):
     """Records in rows and columns."""
 
     rows: Sequence[Sequence[Record]]
-    heights: Sequence[float] = ()  # of the rows, relative
     height: float = 1.0  # of the grid, relative to the other grids of its figure
     legend: Mapping[str, int] = {}  # name -> colour of the groups of all records
     legend_title: str = ""
@@ -331,7 +337,6 @@ def figure(
     subtitle: str,
     rows: Sequence[Sequence[Record]],
     size: tuple[float, float] | None = None,
-    heights: Sequence[float] = (),
 ) -> Figure:
     """Return a figure of one grid."""
-    return Figure(title, subtitle, [Grid(rows, heights)], size)
+    return Figure(title, subtitle, [Grid(rows)], size)

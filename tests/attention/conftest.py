@@ -40,9 +40,9 @@ class Mechanism:
 
 MECHANISMS = [Mechanism(name) for name in options("attention")]
 VARIANTS = [
-    Mechanism(each.option, choices)
-    for each in MECHANISMS
-    for choices in contract.variants(each.content)
+    Mechanism(mechanism.option, choices)
+    for mechanism in MECHANISMS
+    for choices in contract.variants(mechanism.content)
 ]
 
 
@@ -50,7 +50,7 @@ def pytest_generate_tests(metafunc):
     for name, cases in (("mechanism", MECHANISMS), ("variant", VARIANTS)):
         if name in metafunc.fixturenames:
             metafunc.parametrize(
-                name, [pytest.param(each, id=each.name, marks=slow(each)) for each in cases]
+                name, [pytest.param(case, id=case.name, marks=slow(case)) for case in cases]
             )
 
 

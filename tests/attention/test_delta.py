@@ -1,22 +1,12 @@
-"""DeltaNet, gated or not, against its recurrence, and against fla's code."""
+"""DeltaNet, gated or not, against its recurrence."""
 
 import numpy as np
 import pytest
-from torch_references import (
-    B,
-    H,
-    T,
-    W,
-    assert_is_torchs,
-    by_head,
-    fla_naive,
-    joined,
-    with_random_weights,
-)
+from random_layers import B, H, T, W, with_random_weights
 
 from attnlab.attention import DeltaAttention, GatedDeltaAttention
 from attnlab.attention.contract import normal
-from attnlab.attention.delta_rule import delta_steps
+from attnlab.attention.delta import delta_steps
 
 
 def of_unit_length(x):
@@ -46,7 +36,7 @@ def test_the_context_is_the_recurrence(cls, steps):
     layer = with_random_weights(cls(heads=H))
     x, mask = normal(2, steps, W, seed=3), np.random.default_rng(5).random((2, steps)) < 0.8
     context = layer(x, x, memory_mask=mask, causal=True).context
-    weights = [each.astype("float64") for each in layer.get_weights()]
+    weights = [weight.astype("float64") for weight in layer.get_weights()]
     expected = reference(x.astype("float64"), mask, *weights)
     seen = np.cumsum(mask, axis=1) > 0
     np.testing.assert_allclose(context, expected * seen[..., None], atol=3e-5)
@@ -71,31 +61,3 @@ def test_repeated_keys_replace_values_and_the_weights_say_so():
     match = weights[:, 0, 0] / strength  # q'k
     np.testing.assert_allclose(weights[:, 1, 1], match * strength, rtol=1e-4)
     np.testing.assert_allclose(weights[:, 1, 0], match * strength * (1 - strength), rtol=1e-4)
-
-
-@pytest.mark.parametrize("steps", [T, 67])
-@pytest.mark.parametrize("cls", [DeltaAttention, GatedDeltaAttention])
-def test_it_is_flas(cls, steps):
-    """Both divide queries by sqrt(d), here undone."""
-    torch = pytest.importorskip("torch")
-    plain = fla_naive("delta_rule").delta_rule_recurrence
-    gated = fla_naive("gated_delta_rule").naive_recurrent_gated_delta_rule
-
-    def unit(vectors):
-        vectors = torch.nn.functional.silu(vectors)
-        return vectors * torch.rsqrt((vectors**2).sum(-1, keepdim=True) + 1e-6)
-
-    def in_torch(vectors, query_kernel, key_kernel, value_kernel, output_kernel, **others):
-        queries, keys = (unit(by_head(vectors, each)) for each in (query_kernel, key_kernel))
-        strength = torch.sigmoid(by_head(vectors, others["strength_kernel"]))[..., 0]
-        parts = queries * queries.shape[-1] ** 0.5, keys, by_head(vectors, value_kernel), strength
-        if cls is DeltaAttention:
-            found, _ = plain(*parts)
-        else:
-            gate = vectors @ others["decay_kernel"] + others["decay_bias"]
-            decay = -others["decay_rate"].exp() * torch.nn.functional.softplus(gate)
-            found = gated(*(each.transpose(1, 2) for each in parts), decay)[0].transpose(1, 2)
-        found = torch.nn.functional.rms_norm(found, found.shape[-1:], others["norm_scale"], 1e-5)
-        return joined(found, output_kernel)
-
-    assert_is_torchs(cls(heads=H), in_torch, steps=steps, most=3e-5)

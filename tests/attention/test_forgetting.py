@@ -1,18 +1,8 @@
-"""Forgetting attention against loops over its formula, and against fla's code."""
+"""Forgetting attention against loops over its formula."""
 
 import numpy as np
 import pytest
-from torch_references import (
-    B,
-    H,
-    T,
-    W,
-    assert_is_torchs,
-    by_head,
-    fla_naive,
-    joined,
-    with_random_weights,
-)
+from random_layers import B, H, T, W, with_random_weights
 
 from attnlab.attention import ForgettingAttention
 from attnlab.attention.contract import normal
@@ -21,16 +11,16 @@ from attnlab.attention.contract import normal
 def test_weights_are_the_formula_and_masked_steps_forget_nothing():
     layer = with_random_weights(ForgettingAttention(heads=H))
     x, mask = normal(B, T, W, seed=3), np.arange(T) != 2
-    found = layer(x, x, memory_mask=np.stack([mask, mask]), causal=True).weights
-    w_q, w_k, _, _, w_f, b_f = (each.astype("float64") for each in layer.get_weights())
+    weights = layer(x, x, memory_mask=np.stack([mask, mask]), causal=True).weights
+    w_q, w_k, _, _, w_f, b_f = (w.astype("float64") for w in layer.get_weights())
     for b, h in np.ndindex(B, H):
-        q, k = ((x[b] @ each).reshape(T, H, -1)[:, h] for each in (w_q, w_k))
+        q, k = ((x[b] @ w).reshape(T, H, -1)[:, h] for w in (w_q, w_k))
         gates = np.where(mask, 1 / (1 + np.exp(-(x[b] @ w_f + b_f)[:, h])), 1)
         for t in range(T):
             row = np.zeros(T)
             for s in np.flatnonzero(mask[: t + 1]):
                 row[s] = np.exp(q[t] @ k[s] / np.sqrt(W / H)) * gates[s + 1 : t + 1].prod()
-            np.testing.assert_allclose(found[b, h, t], row / row.sum(), atol=1e-6)
+            np.testing.assert_allclose(weights[b, h, t], row / row.sum(), atol=1e-6)
 
 
 @pytest.mark.parametrize("normalizer", ["sigmoid", "softmax_one"])
@@ -45,21 +35,6 @@ def test_weights_that_are_no_shares_forget_too(normalizer):
     assert after[..., ~diagonal].max() < 1e-4 < before[..., diagonal].max()
     if normalizer == "sigmoid":
         np.testing.assert_allclose(after[..., diagonal], before[..., diagonal], rtol=1e-4)
-
-
-@pytest.mark.parametrize("steps", [T, 67])
-def test_it_is_flas(steps):
-    torch = pytest.importorskip("torch")
-    naive = fla_naive("forgetting_attn").naive_forgetting_attn
-
-    def in_torch(vectors, query_kernel, key_kernel, value_kernel, output_kernel, **gate):
-        parts = (by_head(vectors, each) for each in (query_kernel, key_kernel, value_kernel))
-        gates = vectors @ gate["gate_kernel"] + gate["gate_bias"]
-        parts = (each.transpose(1, 2) for each in parts)
-        found = naive(*parts, torch.nn.functional.logsigmoid(gates))
-        return joined(found.transpose(1, 2), output_kernel)
-
-    assert_is_torchs(ForgettingAttention(heads=H), in_torch, steps=steps)
 
 
 @pytest.mark.parametrize("length", [None, T])

@@ -1,4 +1,4 @@
-"""What turns scores into weights, compared with the papers' definitions and the package entmax."""
+"""What turns scores into weights, compared with the papers' definitions."""
 
 import numpy as np
 import pytest
@@ -42,13 +42,13 @@ def gradients(function, scores, mask=None):
 
 
 @every
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_weights_are_those_of_the_definition_over_the_admitted(name, dtype):
-    weights = np.array(NORMALIZERS[name](SCORES.astype(dtype), MASK))
-    assert weights.dtype == dtype and np.all(weights[~MASK] == 0)
-    for scores, mask, row in zip(SCORES, MASK, weights, strict=True):
-        if mask.any():
-            np.testing.assert_allclose(row[mask], by_definition(name, scores[mask]), atol=1e-6)
+def test_weights_are_those_of_the_definition_over_the_admitted(name):
+    for dtype in ("float32", "float64"):
+        weights = np.array(NORMALIZERS[name](SCORES.astype(dtype), MASK))
+        assert weights.dtype == dtype and np.all(weights[~MASK] == 0)
+        for scores, mask, row in zip(SCORES, MASK, weights, strict=True):
+            if mask.any():
+                np.testing.assert_allclose(row[mask], by_definition(name, scores[mask]), atol=1e-6)
 
 
 @every
@@ -95,11 +95,11 @@ def test_masked_and_extreme_scores_change_nothing(name):
     assert all(np.all(np.isfinite(x)) for x in gradients(NORMALIZERS[name], large, MASK))
 
 
-@every
-def test_float16_scores_that_overflowed_give_finite_weights(name):
-    weights = np.array(NORMALIZERS[name](tf.constant([[np.inf, 0, -np.inf]], "float16")))
-    np.testing.assert_allclose(weights[0, [0, 2]], [1, 0])
-    assert weights.dtype == "float32" and np.isfinite(weights).all()
+def test_float16_scores_that_overflowed_give_finite_weights():
+    for normalize in NORMALIZERS.values():
+        weights = np.array(normalize(tf.constant([[np.inf, 0, -np.inf]], "float16")))
+        np.testing.assert_allclose(weights[0, [0, 2]], [1, 0])
+        assert weights.dtype == "float32" and np.isfinite(weights).all()
 
 
 def test_sigmoid_counts_what_a_row_admits_whatever_the_masks_shape():
@@ -117,14 +117,3 @@ def test_a_sink_is_one_more_score_without_a_weight():
         expected = (row / row.sum(-1, keepdims=True))[:, :-1]
         np.testing.assert_allclose(sink_softmax(SCORES, MASK, sink), expected, atol=1e-6)
     np.testing.assert_array_equal(np.array(sink_softmax(SCORES, MASK, 200.0))[0], 0)
-
-
-@pytest.mark.parametrize("name", POWERS)
-def test_sparse_weights_and_gradients_are_those_of_the_package_entmax(name):
-    entmax, torch = pytest.importorskip("entmax"), pytest.importorskip("torch")
-    scores = torch.tensor(np.where(MASK, SCORES, -1e4)[1:], requires_grad=True)
-    expected = getattr(entmax, name)(scores, -1)
-    (expected * torch.from_numpy(normal(*SCORES.shape, seed=9)[1:])).sum().backward()
-    weights, gradient = gradients(NORMALIZERS[name], SCORES, MASK)
-    np.testing.assert_allclose(weights[1:], expected.detach().numpy(), atol=1e-6)
-    np.testing.assert_allclose(gradient[1:], scores.grad.numpy(), atol=1e-6)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from attnlab.attention import MultiHeadAttention
 from attnlab.attention.contract import normal
-from attnlab.attention.functional import causal_convolution, rotated
+from attnlab.attention.functional import causal_convolution, rotate
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -25,21 +25,21 @@ def test_pairs_of_numbers_are_turned_as_complex_ones(start):
     turned = pairs * np.exp(1j * (start + np.arange(T))[:, None] * rates)
     expected = np.concatenate([turned.real, turned.imag], axis=-1)
     for index in (start, tf.constant(start)):
-        np.testing.assert_allclose(rotated(vectors, index), expected, atol=1e-5)
+        np.testing.assert_allclose(rotate(vectors, index), expected, atol=1e-5)
 
 
 def test_turns_are_those_of_keras_hub():
     hub = pytest.importorskip("keras_hub")
     vectors = normal(B, T, H, D)
     expected = hub.layers.RotaryEmbedding(max_wavelength=10_000)(vectors, start_index=5)
-    found = rotated(np.swapaxes(vectors, 1, 2), 5)
+    found = rotate(np.swapaxes(vectors, 1, 2), 5)
     np.testing.assert_allclose(np.swapaxes(found, 1, 2), expected, atol=1e-5)
 
 
 def test_angles_are_exact_in_mixed_precision():
     vectors = normal(1, 1, D)
-    exact = np.array(rotated(vectors, 3001))
-    found = rotated(tf.cast(vectors, tf.bfloat16), 3001)
+    exact = np.array(rotate(vectors, 3001))
+    found = rotate(tf.cast(vectors, tf.bfloat16), 3001)
     assert found.dtype == tf.bfloat16
     np.testing.assert_allclose(tf.cast(found, tf.float32), exact, atol=0.02)
 
@@ -53,9 +53,9 @@ def test_a_layer_turns_queries_and_keys_but_not_values():
     layer.set_weights(plain.get_weights())
     found, known = layer.project(memory, 4), plain.project(memory)
     np.testing.assert_array_equal(found.values, known.values)
-    np.testing.assert_allclose(found.keys, rotated(known.keys, 4), atol=1e-6)
+    np.testing.assert_allclose(found.keys, rotate(known.keys, 4), atol=1e-6)
     query = plain.project_query(memory)
-    np.testing.assert_allclose(layer.prepare_query(memory, 4), rotated(query, 4), atol=1e-6)
+    np.testing.assert_allclose(layer.prepare_query(memory, 4), rotate(query, 4), atol=1e-6)
 
 
 # --- short convolutions ------------------------------------------------------------------------
@@ -113,8 +113,8 @@ def test_a_layer_convolves_its_projections_before_it_turns_them():
     plain, found = layer.project_memory(memory), layer.project(memory)
     keys = causal_convolution(plain.keys, taps["keys_convolution"])
     values = causal_convolution(plain.values, taps["values_convolution"])
-    np.testing.assert_allclose(found.keys, rotated(keys), atol=1e-6)
+    np.testing.assert_allclose(found.keys, rotate(keys), atol=1e-6)
     np.testing.assert_allclose(found.values, values, atol=1e-6)
     query = causal_convolution(layer.project_query(memory), taps["query_convolution"])
-    np.testing.assert_allclose(layer.prepare_query(memory), rotated(query), atol=1e-6)
+    np.testing.assert_allclose(layer.prepare_query(memory), rotate(query), atol=1e-6)
     assert max(np.abs(taps[f"{name}_convolution"]).max() for name in ("query", "keys")) <= 0.5

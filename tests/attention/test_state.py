@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from torch_references import B, H, W, own_past, with_random_weights
+from random_layers import B, H, W, own_past, with_random_weights
 
 from attnlab.attention import DeltaAttention, GatedDeltaAttention, LinearAttention
 from attnlab.attention.contract import normal
@@ -24,9 +24,7 @@ def make(request):
     return MAKERS[request.param]
 
 
-@pytest.mark.parametrize(
-    ("steps", "masked"), [(5, True), (CHUNK, True), (LONG, True), (LONG, False)]
-)
+@pytest.mark.parametrize(("steps", "masked"), [(5, True), (CHUNK, False), (LONG, True)])
 def test_chunks_give_what_the_weights_give(make, steps, masked):
     layer, vectors = with_random_weights(make()), normal(B, steps, W, seed=3)
     mask = np.random.default_rng(5).random((B, steps)) < 0.8
@@ -50,13 +48,7 @@ def assert_agree(one, other):
 # `gated_delta` and `taylor` have all operations of the other two.
 @pytest.mark.parametrize(
     ("name", "jit"),
-    [
-        *(("gated_delta", False), ("gated_delta", True), ("taylor", False)),
-        pytest.param("taylor", True, marks=pytest.mark.slow),
-        *(pytest.param("delta", jit, marks=pytest.mark.slow) for jit in (False, True)),
-        ("elu", True),
-        pytest.param("elu", False, marks=pytest.mark.slow),
-    ],
+    [("gated_delta", False), ("gated_delta", True), ("taylor", False), ("elu", True)],
 )
 def test_chunks_compile(name, jit):
     """As a graph of unknown length, and by XLA."""
@@ -79,28 +71,27 @@ def test_a_compiled_program_has_no_weights_that_nobody_uses(make):
 
 def ancestors(tensors):
     """Return the operations on which tensors depend."""
-    found, todo = {}, [tensor.op for tensor in tensors]
+    operations, todo = {}, [tensor.op for tensor in tensors]
     while todo:
         op = todo.pop()
-        if op.name not in found:
-            found[op.name] = op
-            todo += [*(each.op for each in op.inputs), *op.control_inputs]
-    return found.values()
+        if op.name not in operations:
+            operations[op.name] = op
+            todo += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    return operations.values()
 
 
-@pytest.mark.parametrize("short_convolution", [0, 3])
-def test_steps_across_chunks_give_what_the_whole_gives(make, short_convolution):
-    layer = with_random_weights(make(short_convolution=short_convolution))
+def test_steps_across_chunks_give_what_the_whole_gives(make):
+    layer = with_random_weights(make(short_convolution=3))
     vectors = normal(B, LONG, W, seed=3)
     whole = layer(vectors, vectors, causal=True).context
     cache, at = layer.empty_cache(tf.constant(B), None, W), 0
-    shapes = [each.shape for each in tf.nest.flatten(cache)]
+    shapes = [part.shape for part in tf.nest.flatten(cache)]
     for steps in (CHUNK + 1, 1, 1, LONG - CHUNK - 3):
         part = vectors[:, at : at + steps]
         output, cache = layer.attend_to_past(part, cache, start_index=tf.constant(at))
         np.testing.assert_allclose(output.context, whole[:, at : at + steps], atol=2e-5)
         assert output.weights.shape == (B, H, steps, steps) and not np.any(output.weights)
-        assert [each.shape for each in tf.nest.flatten(cache)] == shapes
+        assert [part.shape for part in tf.nest.flatten(cache)] == shapes
         at += steps
 
 
@@ -108,8 +99,8 @@ def test_a_state_has_the_batch_in_front_and_is_wide_in_half_precision(make):
     layer = with_random_weights(make(dtype=keras.DTypePolicy("mixed_float16")))
     vectors = normal(B, 5, W, seed=3)
     _, cache = layer.attend_to_past(vectors, layer.empty_cache(B, 5, W), start_index=0)
-    assert all(each.shape[0] == B and each.dtype == tf.float32 for each in cache)
-    reordered = type(cache)(*(tf.gather(each, [1, 0]) for each in cache))
+    assert all(part.shape[0] == B and part.dtype == tf.float32 for part in cache)
+    reordered = type(cache)(*(tf.gather(part, [1, 0]) for part in cache))
     step = normal(B, 1, W, seed=4)
     output, _ = layer.attend_to_past(step, cache, start_index=5)
     other, _ = layer.attend_to_past(step[::-1], reordered, start_index=5)

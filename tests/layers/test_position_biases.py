@@ -26,15 +26,12 @@ def made(kind, **settings):
 # --- ALiBi -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "heads, exponents",
-    [(1, [-8]), (8, [-1, -2, -3, -4, -5, -6, -7, -8]), (6, [-2, -4, -6, -8, -1, -3])],
-)
-def test_slopes_are_the_papers(heads, exponents):
-    np.testing.assert_array_equal(slopes(heads), 2.0 ** np.array(exponents))
+def test_slopes_are_the_papers():
+    for exponents in ([-8], [-1, -2, -3, -4, -5, -6, -7, -8], [-2, -4, -6, -8, -1, -3]):
+        np.testing.assert_array_equal(slopes(len(exponents)), 2.0 ** np.array(exponents))
 
 
-@pytest.mark.parametrize("heads", [1, 2, 3, 7, 8, 11, 32])
+@pytest.mark.parametrize("heads", [1, 8, 11])
 def test_alibi_gives_the_weights_of_keras_hub(heads):
     """keras-hub adds `m s` only, which differs by a constant per query."""
     hub = pytest.importorskip("keras_hub")
@@ -55,32 +52,16 @@ def test_alibi_falls_on_both_sides_of_the_query():
 # --- T5 ----------------------------------------------------------------------------------------
 
 
-def test_causal_buckets_are_the_printed_ones():
-    behind = [0, 1, 15, 16, 18, 19, 31, 64, 112, 113, 127, 128, 5000]
-    found = buckets(-np.array(behind, "int32"), causal=True)
-    np.testing.assert_array_equal(found, [0, 1, 15, 16, 16, 17, 21, 26, 30, 31, 31, 31, 31])
+def test_buckets_are_the_printed_ones():
+    past = np.array([0, 1, 15, 16, 18, 19, 31, 64, 112, 113, 127, 128, 5000], "int32")
+    expected = [0, 1, 15, 16, 16, 17, 21, 26, 30, 31, 31, 31, 31]
+    np.testing.assert_array_equal(buckets(-past, causal=True), expected)
     np.testing.assert_array_equal(buckets(np.array([0, 1, 9], "int32"), causal=True), 0)
-
-
-def test_bidirectional_buckets_are_the_printed_ones():
     edges = np.array([8, 12, 16, 23, 32, 46, 64, 91], "int32")
     expected = np.arange(8, 16)
     np.testing.assert_array_equal(buckets(-edges, causal=False), expected)
     np.testing.assert_array_equal(buckets(edges, causal=False), 16 + expected)
     np.testing.assert_array_equal(buckets(1 - edges, causal=False), expected - 1)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_buckets_are_those_of_transformers(causal):
-    pytest.importorskip("torch")
-    modeling = pytest.importorskip("transformers.models.t5.modeling_t5")
-    import torch
-
-    distance = np.arange(-300, 301)
-    expected = modeling.T5Attention._relative_position_bucket(
-        torch.tensor(distance), bidirectional=not causal, num_buckets=32, max_distance=128
-    )
-    np.testing.assert_array_equal(buckets(distance.astype("int32"), causal), expected)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -109,17 +90,16 @@ def test_a_step_gets_its_row_of_the_whole(kind):
         np.testing.assert_allclose(xla(tf.constant(start)), rows, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["none", "rope", "alibi", "t5"])
-def test_kinds_without_codes_dont_change_the_vectors(kind):
+def test_kinds_without_codes_dont_change_the_vectors():
     vectors = normal(2, T, 5)
-    np.testing.assert_array_equal(made(kind)(vectors, start_index=3), vectors)
-    assert (made(kind).bias is None) == (kind in ("none", "rope"))
+    for kind in ("none", "rope", "alibi", "t5"):
+        np.testing.assert_array_equal(made(kind)(vectors, start_index=3), vectors)
+        assert (made(kind).bias is None) == (kind in ("none", "rope"))
 
 
-@pytest.mark.parametrize("kind", ["alibi", "t5"])
-def test_a_mechanism_without_scores_is_refused(kind):
-    layer = PositionalEncoding.of_stack(kind, MultiHeadAttention(heads=5))
+def test_a_mechanism_without_scores_is_refused():
+    layer = PositionalEncoding.of_stack("alibi", MultiHeadAttention(heads=5))
     assert layer.bias is not None and layer.heads == 5
-    message = f"model.positions={kind}: expected a mechanism with scores.*, got PoolingAttention"
+    message = "model.positions=alibi: expected a mechanism with scores.*, got PoolingAttention"
     with pytest.raises(RequestError, match=message):
-        PositionalEncoding.of_stack(kind, PoolingAttention())
+        PositionalEncoding.of_stack("alibi", PoolingAttention())

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
-from attnlab.views.html.moving import encoded, largest
-from attnlab.views.html.page import page_text
+from attnlab.views.html.page import encoded, largest, page_text
 from attnlab.views.records import Page, Section, Table
 
 _VOID = {"img", "meta", "input"}
@@ -53,8 +52,8 @@ def test_every_element_is_closed_and_hostile_text_makes_none(text):
     tree, plain = Tree(text), Tree(page_text(page()))
     assert tree.open == []
     assert [tag for tag, _ in tree.elements] == [tag for tag, _ in plain.elements]
-    assert [sorted(known) for _, known in tree.elements] == [
-        sorted(known) for _, known in plain.elements
+    assert [sorted(attributes) for _, attributes in tree.elements] == [
+        sorted(attributes) for _, attributes in plain.elements
     ]
 
 

@@ -125,8 +125,7 @@ class RecurrentReader(EmbeddingReader):
     @property
     def faster_with_xla(self) -> bool:
         """Whether XLA trains it faster than the graph on this CPU."""
-        small = is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
-        return self.encoder.has_own_loop and small
+        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
 
     def _build_read(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)

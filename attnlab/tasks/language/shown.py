@@ -29,6 +29,7 @@ from attnlab.views.records import (
     Table,
     Text,
     figure,
+    head_maps,
 )
 
 _PANELS = {
@@ -60,11 +61,8 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 
 def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
-    """Draw where each token of a text looks: weights (L, H, T, T), a row of maps per layer."""
-    layers, heads, *size = weights.shape
-    item = AttentionMap(labels, labels, weights.reshape(-1, *size).astype(np.float64))
-    names = [f"head {number}" for number in range(1, heads + 1)]
-    maps = AttentionMaps([item], names, _NAMES, layers=layers)
+    """Draw where each token of a text looks: weights (L, H, T, T), a map per head."""
+    maps = head_maps(weights.astype(np.float64), labels, labels)
     return figure(title, "rows: tokens; columns: those that they look at", [[maps]])
 
 

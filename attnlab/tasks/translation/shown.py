@@ -39,6 +39,7 @@ from attnlab.views.records import (
     Figure,
     Record,
     figure,
+    head_maps,
 )
 
 _PANELS: dict[str, dict[str, tuple[str, int]]] = {
@@ -117,26 +118,21 @@ def maps_figure(
 ) -> Figure:
     """Draw the cross-attention on one sentence: the mean over all layers and heads.
 
-    With `all_heads` it is all maps: a row per layer, a column per head.
+    With `all_heads` it is a map for each layer and head, without links.
 
     `cross` are weights (L, H, T, S); step t predicts target token t. Source and target are readable
     tokens, END included; rows and columns after END are padding. `links` are gold links between a
     target and a source token.
     """
     weights = np.asarray(cross, np.float64)[:, :, : len(target), : len(source)]
-    layers, heads, *sizes = weights.shape
-    words = ["rows: target, columns: source", *(["frames: gold links"] if links else [])]
+    sides = "rows: target, columns: source"
     if all_heads:
-        weights = weights.reshape(-1, *sizes)
-    else:
-        weights = weights.mean(axis=(0, 1))[None]
-        counts = {"layers": layers, "heads": heads}.items()
-        means = [f"mean of {count} {name}" for name, count in counts if count > 1]
-        words = [*filter(None, [", ".join(means)]), *words]
-    maps = AttentionMaps(
-        [AttentionMap(target, source, weights, links)], layers=layers if all_heads else 0
-    )
-    return figure(title, "; ".join(words), [[maps]])
+        return figure(title, sides, [[head_maps(weights, target, source)]])
+    counts = zip(weights.shape[:2], ("layers", "heads"), strict=True)
+    means = ", ".join(f"mean of {count} {name}" for count, name in counts if count > 1)
+    words = filter(None, [means, sides, "frames: gold links" if links else ""])
+    item = AttentionMap(target, source, weights.mean(axis=(0, 1))[None], links)
+    return figure(title, "; ".join(words), [[AttentionMaps([item])]])
 
 
 def vocabulary_maps(trained: Any, words: int) -> dict[str, Figure]:

@@ -33,7 +33,6 @@ from attnlab.views.records import (
     Curves,
     Intervals,
     Strips,
-    Values,
 )
 
 _MANY = 100  # points from which a curve is thin and its dots are small; weights are not shown
@@ -49,7 +48,10 @@ _LABEL_WIDTH = 60  # characters of a line of an axis' label
 
 def draw_curves(axes: Axes, record: Curves) -> None:
     """Draw curves with labels, ticks, marks and a legend."""
-    values = [*(record.y_limits or ()), *_values(record.curves)]
+    columns = [
+        c for curve in record.curves for c in (curve.y, curve.low, curve.high) if c is not None
+    ]
+    values = [*(record.y_limits or ()), *(v for c in columns for v in np.array(c, float).tolist())]
     axes.xaxis.set_major_formatter(_NUMBERS)
     axes.yaxis.set_major_formatter(_NUMBERS)
     if record.logarithmic and _is_wide(values):
@@ -120,17 +122,7 @@ def _draw_curve(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
         form |= {"marker": "o", "markersize": 3 if len(x) > 1 else 6}
     if curve.form == "joined":
         form["markevery"] = slice(1, None)
-    axes.plot(x, y, drawstyle="steps-post" if curve.form == "steps" else "default", **form)
-
-
-def _values(curves: Iterable[Curve]) -> list[float]:
-    """Return all values of curves, and the edges of their bands."""
-    columns: list[Values] = [
-        column for c in curves for column in (c.y, c.low, c.high) if column is not None
-    ]
-    return np.concatenate(
-        [np.array(column, np.float64) for column in columns] or [np.empty(0)]
-    ).tolist()
+    axes.plot(x, y, **form)
 
 
 def _is_wide(values: Iterable[float]) -> bool:
@@ -160,17 +152,17 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(6))
         axes.xaxis.set_major_formatter(_NUMBERS)
     for place, row in enumerate(rows):
-        own = colour(row.colour)
+        shade = colour(row.colour)
         if len(row.values) > 1:
             below: dict[str, Any] = {"alpha": 0.45, "markersize": 3.5, "markeredgewidth": 0}
-            axes.plot(row.values, [place - 0.24] * len(row.values), "o", color=own, **below)
+            axes.plot(row.values, [place - 0.24] * len(row.values), "o", color=shade, **below)
         if row.low is not None and row.high is not None:
             line: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.75, "solid_capstyle": "butt"}
-            axes.plot([row.low, row.high], [place, place], color=own, **line)
+            axes.plot([row.low, row.high], [place, place], color=shade, **line)
         if row.mean is not None:
             edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
             sign = marker(row.colour)
-            axes.plot(row.mean, place, sign, color=own, markersize=7, zorder=3, **edge)
+            axes.plot(row.mean, place, sign, color=shade, markersize=7, zorder=3, **edge)
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
     for number, (name, value) in enumerate(near_lines(record)):

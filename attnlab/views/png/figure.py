@@ -13,12 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from attnlab.records.files import replacing
-from attnlab.views.png.attention import attention_figure
 from attnlab.views.png.curves import draw_curves, draw_intervals, draw_strips
-from attnlab.views.png.maps import draw_maps, draw_panels, natural_size
-from attnlab.views.png.scatter import draw_points, word_map
+from attnlab.views.png.maps import attention_figure, draw_maps, draw_panels, natural_size
 from attnlab.views.png.style import colour, dashes, drawing, marker, new_figure
-from attnlab.views.png.words import images_figure, words_figure
+from attnlab.views.png.words import images_figure, word_map, words_figure
 from attnlab.views.records import (
     ORANGE,
     AttentionMaps,
@@ -38,7 +36,6 @@ _IN_AXES: dict[type, Callable[[Axes, Any], Any]] = {
     Curves: draw_curves,
     Intervals: draw_intervals,
     Maps: draw_maps,
-    Scatter: draw_points,
     Strips: draw_strips,
 }
 _WHOLE: dict[type, Callable[[str, str, Any], drawn.Figure]] = {
@@ -57,8 +54,10 @@ def draw(figure: Figure) -> drawn.Figure:
     with drawing():
         if figure.size is None and type(record) in _WHOLE:
             return _WHOLE[type(record)](figure.title, figure.subtitle, record)
-        size = figure.size or natural_size(record)
-        whole = new_figure(*size, figure.title, figure.subtitle)
+        width, height = figure.size or natural_size(record)
+        if figure.size is None:
+            width = max(width, 0.1 * len(figure.title))  # bold characters
+        whole = new_figure(width, height, figure.title, figure.subtitle)
         heights = [grid.height for grid in figure.grids]
         parts = whole.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
         for part, grid in zip(parts, figure.grids, strict=True):
@@ -108,8 +107,7 @@ def _draw_grid(part: Any, grid: Grid) -> None:
         draw_panels(part, first)
         return
     columns = max(grid.columns, *map(len, rows))
-    heights = grid.heights or [1.0] * len(rows)
-    table = part.subplots(len(rows), columns, height_ratios=heights, squeeze=False)
+    table = part.subplots(len(rows), columns, squeeze=False)
     bars: dict[str, Any] = {}  # quantity -> what its colour bar needs, and the columns that have it
     for row, (records, cells) in enumerate(zip(rows, table, strict=True)):
         for column, record in enumerate(records):
@@ -117,7 +115,7 @@ def _draw_grid(part: Any, grid: Grid) -> None:
                 cells[column].sharex(table[row + 1, column])
                 cells[column].tick_params(labelbottom=False)
             picture = _IN_AXES[type(record)](cells[column], record)
-            if isinstance(record, Maps | Scatter):
+            if isinstance(record, Maps):
                 bars.setdefault(record.quantity, (picture, set()))[1].add(column)
         for axes in cells[len(records) :]:
             axes.set_visible(False)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Literal
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -112,6 +113,16 @@ def dashes(number: Colour) -> Literal["-", "--", ":", "-."]:
 def marker(number: Colour) -> str:
     """Return the marker of a group's points."""
     return _MARKERS[(number or 0) % len(_MARKERS)]
+
+
+def colours_of(
+    weights: np.ndarray, limits: tuple[float, float] | None = None, signed: bool = False
+) -> dict[str, Any]:
+    """Return the colours of maps of weights: around 0 if some are below 0 or `signed` says so."""
+    most = float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
+    is_signed = signed or (limits is None and np.nanmin(weights, initial=0.0) < 0)
+    low, high = limits or (-most if is_signed else 0.0, most)
+    return {"cmap": SIGNED_COLOUR_MAP if is_signed else COLOUR_MAP, "vmin": low, "vmax": high}
 
 
 def new_figure(

@@ -1,27 +1,43 @@
-"""Texts whose words are the darker the more weight they have, and images with their maps."""
+"""Words at their places in a plane, texts whose words are shaded, and images with their maps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from attnlab.views.png.style import (
-    COLOUR_MAP,
+    BLACK,
     LIGHT,
-    SIGNED_COLOUR_MAP,
+    PALETTE,
     SOFT,
     colour,
+    colours_of,
     new_figure,
     printable,
 )
-from attnlab.views.records import BLUE, ORANGE, ImageMap, ImageMaps, ShadedText, ShadedWords
+from attnlab.views.records import (
+    BLUE,
+    ORANGE,
+    ImageMaps,
+    Scatter,
+    ShadedWords,
+)
 
 _MOST_LINES = 6
 _MOST_CHARACTERS = 24  # of a word, or a name in a heading
 _MOST_SAID = 16  # characters of an image's class
 DARKEST = 0.8  # of the colour, so that black letters can be read on it
+_LABEL = 18  # characters of a point's label
+_GREY = 0.8  # of a point whose colour has no strength
+# Where a label may be next to its point, best first: right, left, above, below, at the corners.
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_APART = 7.0  # pixels between a label and its point
 # Inches.
 _WIDTH, _MARGIN, _TOP, _LINE, _SPACE = 9.0, 0.15, 0.75, 0.23, 0.09
 _IMAGE = 1.1
@@ -39,15 +55,20 @@ def words_figure(title: str, subtitle: str, record: ShadedWords) -> Figure:
     for text in record.items:
         weights = np.nan_to_num(text.weights[0])
         largest = float(np.abs(weights).max(initial=0.0))
-        own = colour(BLUE if text.is_right else ORANGE)
-        heading = _heading(text, largest)
-        figure.text(_MARGIN, top, heading, color=own, weight="bold", fontsize=9, **inches)
+        shade = colour(BLUE if text.is_right else ORANGE)
+        heading = printable(text.said, _MOST_CHARACTERS)
+        if text.label is not None:
+            label = printable(text.label, _MOST_CHARACTERS)
+            heading = f"right: {label}" if text.is_right else f"wrong: said {heading}, is {label}"
+        notes = [text.note] * bool(text.note) + [f"largest weight {largest:.2g}"]
+        heading = f"{heading}   ({', '.join(notes)})"
+        figure.text(_MARGIN, top, heading, color=shade, weight="bold", fontsize=9, **inches)
         x, lines = _MARGIN, 1
         top += _LINE
         for number, (word, weight) in enumerate(zip(text.words, weights, strict=True)):
-            shade = {"facecolor": colour(BLUE if weight >= 0 else ORANGE), "linewidth": 0}
-            shade |= {"alpha": DARKEST * abs(float(weight)) / (largest or 1.0)}
-            box = {"boxstyle": "square,pad=0.15", **shade}
+            alpha = DARKEST * abs(float(weight)) / (largest or 1.0)
+            face = {"facecolor": colour(BLUE if weight >= 0 else ORANGE), "linewidth": 0}
+            box = {"boxstyle": "square,pad=0.15", "alpha": alpha, **face}
             label = printable(word, _MOST_CHARACTERS)
             drawn = figure.text(x, top, label, fontsize=9.5, bbox=box, **inches)
             width = drawn.get_window_extent().width / figure.dpi
@@ -70,15 +91,6 @@ def words_figure(title: str, subtitle: str, record: ShadedWords) -> Figure:
     return figure
 
 
-def _heading(text: ShadedText, largest: float) -> str:
-    said = printable(text.said, _MOST_CHARACTERS)
-    if text.label is not None:
-        label = printable(text.label, _MOST_CHARACTERS)
-        said = f"right: {label}" if text.is_right else f"wrong: said {said}, is {label}"
-    notes = [*[text.note] * bool(text.note), f"largest weight {largest:.2g}"]
-    return f"{said}   ({', '.join(notes)})"
-
-
 def images_figure(title: str, subtitle: str, record: ImageMaps) -> Figure:
     """Draw a row for each image: the image, then its maps, each with its own scale."""
     names = ["image", *record.maps]
@@ -90,27 +102,70 @@ def images_figure(title: str, subtitle: str, record: ImageMaps) -> Figure:
         for axes, picture in zip(row, pictures, strict=True):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set(visible=True, color=LIGHT, linewidth=0.6)
-            axes.imshow(picture, interpolation="nearest", aspect="auto", **_colours(picture))
-        own = colour(BLUE if item.is_right else ORANGE)
-        row[0].set_ylabel(_said(item), rotation=0, ha="right", va="center", color=own)
+            gray = {"cmap": "gray", "vmin": 0, "vmax": 255}
+            colours = gray if picture is item.pixels else colours_of(picture)
+            axes.imshow(picture, interpolation="nearest", aspect="auto", **colours)
+        shade = colour(BLUE if item.is_right else ORANGE)
+        said = printable(item.said, _MOST_SAID)
+        if not item.is_right:
+            said = f"said {said}\nis {printable(str(item.label), _MOST_SAID)}"
+        said += f"\n({item.note})" if item.note else ""
+        row[0].set_ylabel(said, rotation=0, ha="right", va="center", color=shade)
     for axes, name in zip(table[0], names, strict=True):
         axes.set_title(name, loc="center")
     return figure
 
 
-def _colours(picture: np.ndarray) -> dict[str, Any]:
-    """Return the colours of an image (height, width, channels) or a map of weights."""
-    if picture.ndim == 3:
-        return {"cmap": "gray", "vmin": 0, "vmax": 255}
-    most, signed = np.abs(picture).max() or 1, picture.min() < 0
-    colours = SIGNED_COLOUR_MAP if signed else COLOUR_MAP
-    return {"cmap": colours, "vmin": -most if signed else 0, "vmax": most}
+def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
+    """Draw a figure of labelled points; the subtitle says how many labels have room."""
+    figure = new_figure(10.0, 8.6, title, subtitle)
+    axes = figure.subplots()
+    points, groups = record.points, record.groups
+    colours = _colours_of_groups(max(len(groups), 1))
+    shades = colours[np.asarray(record.members)] if len(record.members) else colours[:1]
+    if len(record.strengths):
+        shades = _GREY + np.asarray(record.strengths)[:, None] * (shades - _GREY)
+    x, y = points.T
+    axes.scatter(x, y, s=16 if groups else 7, c=shades, linewidths=0, zorder=2)
+    if groups:
+        handles = [axes.scatter([], [], s=16, color=[shade]) for shade in colours]
+        names = [printable(name, _LABEL) for name in groups]
+        axes.legend(handles, names, loc="upper right", fontsize=8)
+    axes.set(xticks=[], yticks=[], xlabel=record.x_label, ylabel=record.y_label)
+    axes.spines[["left", "bottom"]].set_color(LIGHT)
+    axes.margins(0.08)
+    figure.draw_without_rendering()  # so that places on the figure are known, and remain
+    figure.set_layout_engine("none")
+    if (labelled := _label(axes, points, record.labels)) < len(record.labels):
+        figure.texts[1].set_text(f"{subtitle}; {labelled} have room for a label")
+    return figure
 
 
-def _said(item: ImageMap) -> str:
-    """Write what an image is, and what the model said."""
-    said = printable(item.said, _MOST_SAID)
-    lines = [said]
-    if not item.is_right:
-        lines = [f"said {said}", f"is {printable(str(item.label), _MOST_SAID)}"]
-    return "\n".join([*lines, *[f"({item.note})"] * bool(item.note)])
+def _label(axes: Axes, points: np.ndarray, labels: Sequence[str]) -> int:
+    """Write the labels that cover neither another one nor the legend; returns how many."""
+    legend, frame = axes.get_legend(), axes.get_window_extent()
+    boxes = [legend.get_window_extent()] if legend else []
+    for point, label in zip(points, labels, strict=True):
+        word = printable(label, _LABEL)
+        form: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 3}
+        text = axes.annotate(word, point, (0, 0), textcoords="offset pixels", **form)
+        middle = text.get_window_extent()
+        for side in _SIDES if label.strip() else ():
+            x, y = np.array(side) * (np.array(middle.size) / 2 + _APART)
+            box = middle.translated(x, y)
+            inside = frame.contains(*box.min) and frame.contains(*box.max)
+            if inside and not box.count_overlaps(boxes):
+                text.set_position((x, y))
+                boxes.append(box)
+                break
+        else:
+            text.remove()
+    return len(axes.texts)
+
+
+def _colours_of_groups(count: int) -> np.ndarray:
+    """Return a colour for each group, (count, 3), from 0 to 1; black is for text only."""
+    palette = [shade for shade in PALETTE if shade != BLACK]
+    if count <= len(palette):
+        return np.array([to_rgb(shade) for shade in palette[:count]])
+    return colormaps["turbo"](np.linspace(0.05, 0.95, count))[:, :3]

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from small_models import assert_every_weight_learns, combinations, settings
 
-from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.config.options import option_class
 from attnlab.errors import RequestError
 from attnlab.tasks.answering.kind import KIND

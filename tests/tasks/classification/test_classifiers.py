@@ -17,7 +17,7 @@ from small_models import (
     settings,
 )
 
-from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
 from attnlab.layers.positional_encoding import KINDS

@@ -18,7 +18,7 @@ from small_models import (
 )
 
 from attnlab.attention.bahdanau import BahdanauAttention
-from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError

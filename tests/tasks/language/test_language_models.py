@@ -9,7 +9,7 @@ import tensorflow as tf
 from language_models import small_model
 
 from attnlab.attention.bahdanau import BahdanauAttention
-from attnlab.attention.luong_global import LuongGlobalAttention
+from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.attention.none import NoAttention
 from attnlab.attention.pooling import PoolingAttention

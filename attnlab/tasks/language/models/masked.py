@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from attnlab.attention.draws import drawn
-from attnlab.layers.text_encoder import TextEncoder
+from attnlab.layers.transformer import TextEncoder
 from attnlab.tasks.language.text.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
 from attnlab.training.steps import InMemoryModel

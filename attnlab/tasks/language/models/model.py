@@ -14,7 +14,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.state import StateAttention
 from attnlab.errors import RequestError
-from attnlab.layers.recurrent import AttentionReadout, StackedCells, recurred
+from attnlab.layers.recurrent import AttentionReadout, StackedCells, recur_cell
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
 from attnlab.training.keras_internals import shapes_are_all
@@ -309,7 +309,7 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         for number, (cell, first) in enumerate(zip(self.cells.cells, states, strict=True)):
             if number and drops:
                 inputs = inputs * drops[number - 1]
-            outputs = recurred(self.cells.kind, cell, inputs, first)
+            outputs = recur_cell(self.cells.kind, cell, inputs, first)
             after.append(tuple(state[..., -1, :] for state in outputs))
             inputs = outputs[0]
         return inputs, tuple(after)

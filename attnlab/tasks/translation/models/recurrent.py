@@ -37,12 +37,11 @@ class RecurrentSettings:
     maxout_units: int = 128
     initial_state: str = "project"
     reverse_source: bool = False
-    reset_after: bool = True
     tie_embeddings: str = "none"
 
     def of_cells(self, **changes: Any) -> dict[str, Any]:
         """Return the settings of the recurrent cells."""
-        names = ("cell", "units", "layers", "dropout", "reset_after")
+        names = ("cell", "units", "layers", "dropout")
         return {name: getattr(self, name) for name in names} | changes
 
 
@@ -117,7 +116,7 @@ class RecurrentDecoder(keras.layers.Layer):
     def decode(self, embedded, memory: SourceMemory, training=None) -> tuple:
         """Decode whole targets, embedded as (B, T, E); return states (B, T, D) and weights."""
         first = self.initial_state(memory)
-        if not self.looks_stepwise and self.cells.has_own_loop:
+        if not self.looks_stepwise:
             tops = self.cells.through(embedded, first.cells, training)
             context, weights = self._look(tops, memory, 0, training)
             return self._read(tops, context, embedded), weights

@@ -14,8 +14,7 @@ from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import padding_mask
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.errors import RequestError
-from attnlab.layers.positional_encoding import PositionalEncoding
-from attnlab.layers.sinusoids import sinusoidal
+from attnlab.layers.positional_encoding import PositionalEncoding, sinusoidal
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import (
     TransformerDecoderLayer,

@@ -54,13 +54,16 @@ def softmax(x):
 
 
 def papers_gru(cell, x, h, w=None):
-    """Bahdanau et al., A.1.1; Keras's z is the paper's 1 - z, its biases the paper leaves out."""
+    """Bahdanau et al., A.1.1, with the reset gate after the product U h.
+
+    Keras's z is the paper's 1 - z, and the paper leaves out biases.
+    """
     w = cell.kernel.numpy() if w is None else w
     u, b = (weight.numpy() for weight in (cell.recurrent_kernel, cell.bias))
-    (w_z, w_r, w_h), (u_z, u_r, u_h), (b_z, b_r, b_h) = (np.split(m, 3, axis=-1) for m in (w, u, b))
-    z = 1 - sigmoid(x @ w_z + h @ u_z + b_z)
-    r = sigmoid(x @ w_r + h @ u_r + b_r)
-    proposed = np.tanh(x @ w_h + (r * h) @ u_h + b_h)
+    x_z, x_r, x_h = np.split(x @ w + b[0], 3, axis=-1)
+    h_z, h_r, h_h = np.split(h @ u + b[1], 3, axis=-1)
+    z, r = 1 - sigmoid(x_z + h_z), sigmoid(x_r + h_r)
+    proposed = np.tanh(x_h + r * h_h)
     return (1 - z) * h + z * proposed
 
 
@@ -79,7 +82,7 @@ def read_source(model, ids):
 
 @pytest.mark.parametrize("row", [0, 1])
 def test_bahdanau_is_the_papers_appendix(row):
-    model = make(reset_after=False, output="maxout")
+    model = make(output="maxout")
     ids = SOURCE[row][SOURCE[row] != PAD]
     memory, first = read_source(model, ids)
     decoder, attention = model.decoder, model.decoder.attention

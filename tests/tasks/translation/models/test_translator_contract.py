@@ -106,10 +106,10 @@ CASES = [
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
     Case("rnn", "none", (), (("output", "maxout"), ("layers", 2), ("cell", "simple"))),
     Case("rnn", "bahdanau", (), (("layers", 2), ("cell", "lstm"))),
-    Case("rnn", "bahdanau", (), (("output", "maxout"), ("reset_after", False))),
+    Case("rnn", "bahdanau", (), (("output", "maxout"),)),
     Case("rnn", "bahdanau", (), (("tie_embeddings", "output"), ("embedding", 8))),
     Case("rnn", "luong_local", (), (("layers", 2), ("input_feeding", True), ("cell", "lstm"))),
-    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("rnn", "luong_local", (), (("reverse_source", True),)),
     Case("transformer", "bahdanau", (), (("positions", "learned"), ("norm", "post"), ONE)),
     Case("transformer", "multi_head", (), (("tie_embeddings", "none"), ONE)),
     *(
@@ -192,7 +192,7 @@ def test_gradients_reach_every_weight(case):
 FEW = [
     Case("rnn", "none", (), (("layers", 2), ("bidirectional", False), ("initial_state", "copy"))),
     Case("rnn", "bahdanau"),
-    Case("rnn", "luong_local", (), (("reverse_source", True), ("reset_after", False))),
+    Case("rnn", "luong_local", (), (("reverse_source", True),)),
     Case("transformer", "multi_head"),
 ]
 few = pytest.mark.parametrize("case", FEW, ids=str)
