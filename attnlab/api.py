@@ -27,7 +27,7 @@ from attnlab.commands.options import find, has_weights, listed_runs
 from attnlab.commands.runs_table import row
 from attnlab.comparison.selection import Filters
 from attnlab.config.arguments import key_of, quoted, without_config_dirs
-from attnlab.config.parsing import yaml_text
+from attnlab.config.rules import yaml_text
 from attnlab.errors import RequestError, interrupts
 from attnlab.records.environment import TYPED
 from attnlab.records.run_directory import RunDirectory

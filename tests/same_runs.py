@@ -19,12 +19,12 @@ def history(folder: Path) -> list[dict[str, str]]:
 
 def weights(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file of weights, by their place in it."""
-    found = {}
+    arrays = {}
     with h5py.File(path) as file:
         file.visititems(
-            lambda name, item: found.update({name: item[()]} if hasattr(item, "shape") else {})
+            lambda name, item: arrays.update({name: item[()]} if hasattr(item, "shape") else {})
         )
-    return found
+    return arrays
 
 
 def assert_same_run(folder: Path, expected: Path) -> None:
@@ -38,10 +38,9 @@ def assert_same_run(folder: Path, expected: Path) -> None:
     names = sorted(path.name for path in (expected / "weights").iterdir())
     assert sorted(path.name for path in (folder / "weights").iterdir()) == names
     for name in names:
-        found, wanted = weights(folder / "weights" / name), weights(expected / "weights" / name)
-        assert {key: array.tobytes() for key, array in found.items()} == {
-            key: array.tobytes() for key, array in wanted.items()
-        }
+        both = [weights(run / "weights" / name) for run in (folder, expected)]
+        first, second = ({k: array.tobytes() for k, array in arrays.items()} for arrays in both)
+        assert first == second
     assert not list(folder.rglob(".tmp-*"))
 
 
@@ -50,7 +49,7 @@ def assert_resumes_to_the_same_bits(commands, *words: str) -> None:
     for epochs in (3, 2):
         code, _, err = commands(*words, f"trainer.epochs={epochs}")
         assert code == 0, err
-    whole, resumed = sorted(commands.run_folders(), key=lambda each: -len(history(each)))
+    whole, resumed = sorted(commands.run_folders(), key=lambda run: -len(history(run)))
     code, _, err = commands("resume", resumed, "trainer.epochs=3")
     assert code == 0, err
     name = "weights/epoch_003.weights.h5"

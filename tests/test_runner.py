@@ -14,8 +14,7 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.config.options import options
-from attnlab.config.parsing import parse
-from attnlab.config.sections import RunConfig
+from attnlab.config.sections import RunConfig, parse
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from attnlab.commands.options import key_values
 from attnlab.config.options import option_class, option_content, options
-from attnlab.config.parsing import read_value
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
+from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.process import variable
 from attnlab.tasks.data.corpus import Corpus

@@ -7,7 +7,7 @@ import socket
 import click
 
 from attnlab.commands.options import runs_folder, runs_option
-from attnlab.config.parsing import absolute_uri
+from attnlab.config.sections import absolute_uri
 from attnlab.errors import RequestError, explained
 from attnlab.records.mlflow import connect, default_uri, newest_page, serve, sqlite_path
 

@@ -96,10 +96,3 @@ def quoted(text: str) -> str:
 def key_of(override: str) -> str:
     """Return the key of an override, without Hydra's `+`, `++` or `~`."""
     return override.lstrip("+~").partition("=")[0]
-
-
-def refuse_class(override: str) -> None:
-    """Raise `RequestError` if an override names a class by its path."""
-    group, _, name = key_of(override).rpartition(".")
-    if name == "_target_":
-        raise RequestError(f"{override}: a class can't be set: {group}=NAME chooses it.")

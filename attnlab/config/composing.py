@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.config.arguments import quoted, refuse_class
+from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import (
     NOT_SETTINGS,
     PLAIN,
@@ -27,11 +27,9 @@ from attnlab.config.options import (
     model_settings,
     no_such_option,
     option_content,
-    options,
-    own_folders,
+    user_folders,
 )
-from attnlab.config.parsing import parse, parse_section
-from attnlab.config.rules import lookup, similar_key
+from attnlab.config.rules import lookup
 from attnlab.config.sections import (
     GROUPS,
     OPTION_GROUPS,
@@ -39,13 +37,12 @@ from attnlab.config.sections import (
     RunConfig,
     SearchConfig,
     SweepConfig,
+    file_hash,
+    parse,
 )
-from attnlab.config.settings import settings
 from attnlab.errors import RequestError
 from attnlab.process import variable
 
-# Groups of a command that aren't part of a run's configuration.
-_OTHER_GROUPS = ("experiment", "search", "sweep")
 _QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
 
 
@@ -66,18 +63,9 @@ def register_schema() -> None:
     OmegaConf.register_new_resolver("variable", resolver, replace=True)
 
 
-def settings_of_hydra() -> list[str]:
-    """Return the settings with which Hydra starts a launcher and makes no folders of its own."""
-    return [
-        *("hydra.run.dir=.", "hydra.sweep.subdir=.", "hydra.output_subdir=null"),
-        *("hydra.job.chdir=false", "hydra/job_logging=none", "hydra/hydra_logging=none"),
-        _search_path(),
-    ]
-
-
-def _search_path() -> str:
+def search_path() -> str:
     """Return Hydra's setting for the folders of the user's options."""
-    urls = ",".join(quoted(f"file://{path}") for path in own_folders() if path.is_dir())
+    urls = ",".join(quoted(f"file://{path}") for path in user_folders() if path.is_dir())
     return f"hydra.searchpath=[{urls}]"
 
 
@@ -95,14 +83,16 @@ def compose(
         RequestError: an override fits no key, option or value.
     """
     for override in overrides:
-        refuse_class(override)
+        group, _, name = key_of(override).rpartition(".")
+        if name == "_target_":
+            raise RequestError(f"{override}: a class can't be set: {group}=NAME chooses it.")
     register_schema()
     folder, name = place or (str(conf_folder()), "config")
-    words = [_search_path(), *overrides]
+    words = [search_path(), *overrides]
     try:
         with initialize_config_dir(folder, version_base="1.3"):
             return hydra.compose(name, words, return_hydra_config=with_hydra)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, yaml.YAMLError) as error:
         raise RequestError(explain(error)) from error
 
 
@@ -111,16 +101,18 @@ def from_hydra(cfg: DictConfig) -> RunConfig:
     return from_document(plain(cfg))
 
 
-def from_document(document: dict[str, Any]) -> RunConfig:
+def from_document(
+    document: dict[str, Any], hash_of: Callable[[str], str | None] = file_hash
+) -> RunConfig:
     """Check a composed configuration with resolved references, which this changes.
 
     A setting `auto` becomes its value: that of the mechanism's rule, else that of the setting's own
-    rule. A pretrained model completes the configuration itself.
+    rule. A pretrained model completes the configuration itself. `hash_of` is as in `parse`.
 
     Raises:
         RequestError: a value is wrong.
     """
-    for key in _OTHER_GROUPS:
+    for key in ("experiment", "search", "sweep"):  # of a command, not of a run
         document.pop(key, None)
     if not document.get("data"):  # the task has its own data
         document.pop("data", None)
@@ -137,7 +129,7 @@ def from_document(document: dict[str, Any]) -> RunConfig:
             section, _, name = (key if "." in key else f"{group}.{key}").rpartition(".")
             if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
                 document[section] = {**document[section], name: rule["auto"]}
-    return parse(document, rules)
+    return parse(document, rules, hash_of)
 
 
 def _option_file(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
@@ -159,15 +151,12 @@ def _option_file(group: str, document: dict[str, Any]) -> Mapping[str, Any]:
     if not content or any(composed[key] != content.get(key) for key in composed):
         raise RequestError(
             f"{group}.name={name}: the name can't be changed without the other settings: "
-            f"{group}=NAME chooses an option. In your own file, name must be the file's name. "
-            f"Valid: {', '.join(options(group))}."
+            f"{group}=NAME chooses an option. In your own file, name must be the file's name."
         )
     return content
 
 
-def _drop_settings_of_the_task(
-    document: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]
-) -> None:
+def _drop_settings_of_the_task(document: dict[str, Any], rules: Mapping[str, Any]) -> None:
     """Drop what the task sets for its own optimizer and schedule if the chosen ones lack it.
 
     So `task=language optimizer=sgd` needs no `~optimizer.beta_2`. `schedule=constant` keeps the
@@ -175,11 +164,11 @@ def _drop_settings_of_the_task(
     """
     task = option_content("task", document["task"].get("name"), whole=True) or {}
     for group in ("optimizer", "schedule"):
-        own = document.get(group, {})
-        always = {"warmup"} if own.get("name") == "constant" else {}
+        settings = document.get(group, {})
+        always = {"warmup"} if settings.get("name") == "constant" else {}
         for key, value in task.get(group, {}).items():
-            if key not in (*rules.get(group, {}), *always) and own.get(key) == value:
-                del own[key]
+            if key not in (*rules.get(group, {}), *always) and settings.get(key) == value:
+                del settings[key]
 
 
 def as_yaml(cfg: DictConfig) -> str:
@@ -190,16 +179,6 @@ def as_yaml(cfg: DictConfig) -> str:
             if isinstance(group, dict):
                 group.pop(key, None)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-
-
-def sweep_from_hydra(cfg: DictConfig) -> tuple[SweepConfig, dict[str, Any]]:
-    """Return the checked section `sweep` and the section `search` of a composed configuration.
-
-    Defaults of missing sections: those of `sweep`, and an empty `search`.
-    """
-    sections = ((name, cfg.get(name)) for name in ("sweep", "search"))
-    found = {name: plain(part) if isinstance(part, DictConfig) else {} for name, part in sections}
-    return parse_section("sweep", SweepConfig, found), found["search"]
 
 
 def plain(cfg: DictConfig, *, needs_all: bool = True) -> dict[str, Any]:
@@ -235,10 +214,10 @@ def explain(error: Exception) -> str:
 
 
 def _unknown_key(key: str) -> str:
+    from attnlab.config.settings import settings, similar_key
+
     if key in GROUPS:
         return f"{key}: this task has no choice of {key}."
     owners = [setting.option for setting in settings() if setting.key == key]
-    if owners:
-        return f"{key}: there is no such key. It is a setting of {', '.join(owners)}."
-    hint = similar_key(key, [*dict.fromkeys(setting.key for setting in settings()), *GROUPS])
+    hint = f" It is a setting of {', '.join(owners)}." if owners else similar_key(key)
     return f"{key}: there is no such key.{hint}"

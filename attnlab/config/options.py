@@ -40,11 +40,11 @@ def conf_folder() -> Path:
 
 def add_folder(folder: str | Path) -> None:
     """Add a folder of options, for this process and for those that it starts."""
-    folders = dict.fromkeys([Path(folder).expanduser().absolute(), *own_folders()])
+    folders = dict.fromkeys([Path(folder).expanduser().absolute(), *user_folders()])
     os.environ[CONFIG_DIR] = os.pathsep.join(map(str, folders))
 
 
-def own_folders() -> list[Path]:
+def user_folders() -> list[Path]:
     """Return the user's folders of YAML files."""
     texts = (variable(CONFIG_DIR) or "").split(os.pathsep)
     return [Path(text).expanduser().absolute() for text in texts if text.strip()]
@@ -57,7 +57,7 @@ def in_prose(attention: str) -> str:
 
 def options(group: str) -> list[str]:
     """Return the names of a group's options."""
-    folders = [conf_folder(), *own_folders()]
+    folders = [conf_folder(), *user_folders()]
     return sorted({path.stem for folder in folders for path in (folder / group).glob("*.yaml")})
 
 
@@ -87,11 +87,11 @@ def option_content(group: str, name: Any, whole: bool = False) -> dict[str, Any]
     if path is None:
         return None
     content = read_yaml(path)
-    own = content.get(group.partition("/")[0], content)
-    rules = own.get("rules", {}) if isinstance(own, dict) else own
+    settings = content.get(group.partition("/")[0], content)
+    rules = settings.get("rules", {}) if isinstance(settings, dict) else settings
     if not (isinstance(rules, dict) and all(isinstance(rule, dict) for rule in rules.values())):
         raise RequestError(f"{path}: expected a rule for each setting, {{type: int}}, got {rules}.")
-    return content if whole else own
+    return content if whole else settings
 
 
 def option_settings(group: str, name: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def model_settings(task: str, attention: str, model: str) -> str:
 def _option_file(group: str, name: Any) -> Path | None:
     if not isinstance(name, str) or not name or Path(name).name != name:
         return None
-    for folder in (conf_folder(), *own_folders()):
+    for folder in (conf_folder(), *user_folders()):
         path = folder / group / f"{name}.yaml"
         if os.path.isfile(path):  # raises no error for long names
             return path
@@ -159,7 +159,7 @@ def option_class(group: str, name: Any) -> type:
         raise RequestError(no_such_option(group, str(name), options(group)))
     path = str(content.get("_target_"))
     # The module may be next to its YAML; modules on Python's own path have priority.
-    places = [str(place) for folder in own_folders() for place in (folder / group, folder)]
+    places = [str(place) for folder in user_folders() for place in (folder / group, folder)]
     sys.path += [place for place in places if place not in sys.path]
     try:
         return pkgutil.resolve_name(path)
@@ -186,6 +186,6 @@ def failure(error: BaseException) -> str:
     text = plain_text(error)
     words = f"{type(error).__name__}: {text}" if text else type(error).__name__
     for frame in reversed(traceback.extract_tb(error.__traceback__)):  # the innermost first
-        if any(folder in Path(frame.filename).parents for folder in own_folders()):
+        if any(folder in Path(frame.filename).parents for folder in user_folders()):
             return f"{frame.filename}, line {frame.lineno}, in {frame.name}: {words}"
     return words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import ge, le
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.errors import RequestError
@@ -18,17 +18,7 @@ _TYPES: dict[str | None, tuple[type, str]] = {
     "bool": (bool, "true or false"),
     "str": (str, "a text"),
     "list": (list, "a list"),
-    "mapping": (dict, "KEY: VALUE"),
     None: (object, "a value"),
-}
-
-
-# How a value may depend on a number or a switch elsewhere: in words, and whether both fit.
-_RELATIONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
-    "divides": ("a divisor of", lambda value, whole: whole % value == 0),
-    "at_most": ("at most", le),
-    "at_least": ("at least", ge),
-    "excludes": ("null with", lambda value, other: not other),
 }
 
 
@@ -45,13 +35,10 @@ class Rule:
     choices: Sequence[Any] | None = None  # the only valid values
     words: Sequence[str] = ()  # valid in addition to values of the type
     optional: bool = False  # whether null is valid
-    # Dotted paths of other settings: see `_RELATIONS`.
-    divides: str | None = None
-    at_most: str | None = None
-    at_least: str | None = None
-    excludes: str | None = None
-    # PATH=NAME,NAME: values that another setting must have, unless this one is null or false
-    requires: str | None = None
+    divides: str | None = None  # dotted path of a number that the value must divide
+    at_most: str | None = None  # dotted path of the largest value allowed
+    # For dotted paths the value, or a list of values, needed unless this setting is null or false.
+    requires: Mapping[str, Any] = field(default_factory=dict)
     hashed: bool = False  # whether it is a path whose content decides the result
     why: str | None = None  # the reason for the rule, for messages
     auto: Any = None  # the value for `auto`; see `attnlab.config.composing`
@@ -60,17 +47,12 @@ class Rule:
     def expected(self) -> str:
         """Return the rule in words, for messages."""
         if self.choices is not None:
-            return "one of " + ", ".join(map(_written, self.choices))
-        bounds = [
-            f"{label} {bound:,.10g}"
-            for label, bound in (
-                ("at least", self.min),
-                ("above", self.above),
-                ("at most", self.max),
-                ("below", self.below),
-            )
-            if bound is not None
-        ]
+            return "one of " + ", ".join(map(yaml_text, self.choices))
+        limits = {
+            **{"at least": self.min, "above": self.above},
+            **{"at most": self.max, "below": self.below},
+        }
+        bounds = [f"{words} {limit:,.10g}" for words, limit in limits.items() if limit is not None]
         words = " ".join([_TYPES[self.type][1], " and ".join(bounds)]).strip()
         between = ", " if self.type == "bool" else " or "
         words = between.join([*filter(None, [", ".join(self.words)]), words])
@@ -94,33 +76,33 @@ def check_rule(key: str, value: Any, rule: Rule, config: Mapping[str, Any] | Non
 
     `config` is the whole configuration, for rules that refer to other settings.
     """
-    if value is None and (rule.optional or (rule.choices and None in rule.choices)):
-        return
-    if value in rule.words:
+    is_valid_null = value is None and (rule.optional or None in (rule.choices or ()))
+    if is_valid_null or value in rule.words:
         return
     reason = f" ({rule.why})" if rule.why else ""
     if not _fits(value, rule):
-        hint = did_you_mean(_written(value), list(map(_written, rule.choices or ())))
+        hint = did_you_mean(yaml_text(value), list(map(yaml_text, rule.choices or ())))
         raise RequestError(
-            f"{key}: expected {rule.expected()}{reason}, got {_written(value)}.{hint}"
+            f"{key}: expected {rule.expected()}{reason}, got {yaml_text(value)}.{hint}"
         )
     if config is None:
         return
-    for relation, (words, holds) in _RELATIONS.items():
-        path = getattr(rule, relation)
-        other = lookup(config, path) if path else None
-        if isinstance(other, int | float) and not holds(value, other):
-            raise RequestError(f"{key}: expected {words} {path}={other}, got {value}.")
-    if rule.requires and value is not False:
-        path, _, names = rule.requires.partition("=")
-        if (other := lookup(config, path)) is not None and str(other) not in names.split(","):
-            wanted = " or ".join(names.split(","))
-            raise RequestError(f"{key}: needs {path}={wanted}{reason}, got {path}={other}.")
+    whole, limit = (lookup(config, path) if path else None for path in (rule.divides, rule.at_most))
+    if isinstance(whole, int) and whole % value:
+        raise RequestError(f"{key}: expected a divisor of {rule.divides}={whole}, got {value}.")
+    if isinstance(limit, int | float) and value > limit:
+        raise RequestError(f"{key}: expected at most {rule.at_most}={limit}, got {value}.")
+    for path, needed in rule.requires.items() if value is not False else ():
+        values, other = needed if isinstance(needed, list) else [needed], lookup(config, path)
+        if other is not None and other not in values:
+            words = " or ".join(map(yaml_text, values))
+            got = f"{path}={yaml_text(other)}"
+            raise RequestError(f"{key}: needs {path}={words}{reason}, got {got}.")
 
 
-def _written(value: Any) -> str:
-    """Return a value in YAML's spelling, except `True` and `False`."""
-    return "null" if value is None else str(value) or '""'
+def yaml_text(value: Any) -> str:
+    """Return a value in YAML's spelling."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value) or '""'
 
 
 def _fits(value: Any, rule: Rule) -> bool:
@@ -143,46 +125,11 @@ def _fits(value: Any, rule: Rule) -> bool:
     return isinstance(value, expected) and value != ""
 
 
-def did_you_mean(word: str, candidates: Sequence[str], prefix: str = "") -> str:
-    """Return ` Did you mean X?` for a message about a wrong word; empty if nothing is similar.
-
-    X is the prefix and the most similar candidate.
-    """
-    folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """Return ` Did you mean X?` with the most similar candidate; empty if none is similar."""
+    folded = {candidate.casefold(): candidate for candidate in candidates}
     matches = difflib.get_close_matches(word.casefold(), folded, n=1)
-    return f" Did you mean {prefix}{folded[matches[0]]}?" if matches else ""
-
-
-# Settings by their names in Keras, PyTorch, Transformers and libraries of forecasts.
-_ALIASES = {
-    "lr": "optimizer.learning_rate",
-    "num_epochs": "trainer.epochs",
-    "max_epochs": "trainer.epochs",
-    "early_stopping": "trainer.patience",
-    "random_state": "seed",
-    "hidden_size": "model.units",
-    "d_model": "model.units",
-    "num_layers": "model.layers",
-    "num_heads": "attention.heads",
-    "nhead": "attention.heads",
-    "lookback": "task.history",
-    "pred_len": "task.horizon",
-    "csv": "task.path",
-    "dataset": "data",
-    "output_dir": "paths.runs",
-}
-
-
-def similar_key(word: str, keys: Sequence[str]) -> str:
-    """Return ` Did you mean KEY?` for a wrong key: by its last part, by an alias, or by spelling.
-
-    Empty if there is no such key.
-    """
-    leaf = word.rpartition(".")[2]
-    matches = [key for key in keys if key.rpartition(".")[2] == leaf]
-    if not matches and leaf in _ALIASES:
-        matches = [_ALIASES[leaf]]
-    return f" Did you mean {' or '.join(matches)}?" if matches else did_you_mean(word, keys)
+    return f" Did you mean {folded[matches[0]]}?" if matches else ""
 
 
 def lookup(config: Mapping[str, Any], path: str) -> Any:

@@ -2,8 +2,9 @@
 
 The sections that every run has are dataclasses, whose rules are in conf/rules.yaml. The groups with
 a YAML file per option (`attention`, `task`, `model`, `optimizer`, `schedule`, `data`) are
-`Option`s: a name and settings, whose rules are in the same file. `attnlab.config.parsing` checks
-both.
+`Option`s: a name and settings, whose rules are in the same file. `parse` checks both, for a new run
+and for a stored one. Settings that depend on the machine stay `auto` in the configuration:
+`trainer.jit` and `trainer.together`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import copy
 import hashlib
 import json
 import os
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attnlab.config.rules import lookup
+import yaml
+
+from attnlab.config.options import section_rules
+from attnlab.config.rules import check_rule, lookup, read_rule, yaml_text
 from attnlab.errors import RequestError
 
 Section = TypeVar("Section")
@@ -195,25 +198,24 @@ class RunConfig:
         document = self.with_values(dict.fromkeys(self.file_hashes)).document
         decisive = {key: part for key, part in document.items() if decides_result(key)}
         trainer = self.document.get("trainer", {})
-        own = {name: value for name, value in trainer.items() if decides_result(f"trainer.{name}")}
-        if own.get("accumulate") == 1:  # runs of earlier versions don't have it
-            del own["accumulate"]
-        decisive |= {"trainer": own, **self.beyond_settings}
+        trainer = {k: value for k, value in trainer.items() if decides_result(f"trainer.{k}")}
+        if trainer.get("accumulate") == 1:  # runs of earlier versions don't have it
+            del trainer["accumulate"]
+        decisive |= {"trainer": trainer, **self.beyond_settings}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     @property
     def beyond_settings(self) -> dict[str, Any]:
         """What decides the result in addition to settings, as entries of status.json."""
         hashes, epochs = dict(self.file_hashes), list(self.earlier_epochs)
-        return ({"file_hashes": hashes} if hashes else {}) | (
-            {"earlier_epochs": epochs} if epochs else {}
-        )
+        entries = {"file_hashes": hashes, "earlier_epochs": epochs}
+        return {name: entry for name, entry in entries.items() if entry}
 
     def require_same_files(self) -> None:
         """Raise `RequestError` if a file of the user has changed since the command started."""
-        for key, found in self.file_hashes.items():
+        for key, digest in self.file_hashes.items():
             path = lookup(self.document, key)
-            if file_hash(path) != found:
+            if file_hash(path) != digest:
                 raise RequestError(
                     f"{key}: {path} has changed since the command started: run the command again "
                     "to use the new file."
@@ -236,6 +238,7 @@ def file_hash(path: str) -> str | None:
     a run's folder only the weights count, because MLflow changes other files. A sweep's folder has
     no hash, because the sweep's runs differ by seed.
     """
+    state = hashlib.sha256()
     with suppress(OSError, RuntimeError, ValueError):  # ~NOBODY, or a NUL in the path
         place = Path(path).expanduser()
         if (place / "sweep.json").is_file():
@@ -250,32 +253,140 @@ def file_hash(path: str) -> str | None:
                     with suppress(OSError):  # removed, or a broken link
                         file = Path(parent, name)
                         status = file.stat()
-                        relative = file.relative_to(place)
-                        lines.append(f"{relative}\0{status.st_size}\0{status.st_mtime_ns}")
-            return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+                        entry = file.relative_to(place), status.st_size, status.st_mtime_ns
+                        lines.append("\0".join(map(str, entry)))
+            state.update("\n".join(lines).encode("utf-8", "surrogateescape"))
+            return state.hexdigest()
         if place.is_file():  # a pipe can be read only once
-            status = place.stat()
-            return _content_hash(place.absolute(), status.st_size, status.st_mtime_ns)
+            with place.open("rb") as stream:
+                while chunk := stream.read(2**20):
+                    state.update(chunk)
+            return state.hexdigest()
     return None
 
 
-def recent_hash(path: str) -> str | None:
-    """Return `file_hash`; that of a folder may be a second old, because each job of a grid asks."""
-    if os.path.isdir(path):
-        return _folder_hash(path, int(time.monotonic()))
-    return file_hash(path)
+def parse(
+    document: Mapping[str, Any],
+    rules: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    hash_of: Callable[[str], str | None] = file_hash,
+) -> RunConfig:
+    """Check a plain configuration; paths of the user's own files become absolute.
+
+    Args:
+        document: nested mappings with the groups, the sections and `seed`.
+        rules: for each group `{setting: rule}`, as in its YAML; a setting with a dot is a path
+            into the whole document, so that an option can exclude other options.
+        hash_of: returns the hash of a user's file.
+
+    Raises:
+        RequestError: a value is missing or breaks its rule.
+    """
+    document = dict(document)
+    _check_keys("", document, (*OPTION_GROUPS, *SECTIONS, "data", "seed"))
+    check_rule("seed", document.get("seed"), read_rule("seed", section_rules("seed")))
+    for group in [*OPTION_GROUPS, *(["data"] if "data" in document else [])]:
+        _check_group(group, document, rules)
+    for name, cls in SECTIONS.items():
+        parse_section(name, cls, document)
+    if uri := (document.get("tracking") or {}).get("uri"):
+        if "@" in uri.partition("://")[2].partition("/")[0]:
+            raise RequestError(
+                "tracking.uri: must not contain a user name or password, because it is saved with "
+                "the run: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead."
+            )
+        document["tracking"] = {**document["tracking"], "uri": absolute_uri(uri)}
+    hashes = {}
+    for group in rules:
+        for name in (name for name, rule in rules[group].items() if rule.get("hashed")):
+            path = absolute(document[group][name] or "")
+            if document[group][name] and os.path.exists(path):
+                document[group] = {**document[group], name: path}
+                hashes[f"{group}.{name}"] = hash_of(path)
+    return RunConfig(document, {key: value for key, value in hashes.items() if value})
 
 
-@lru_cache(maxsize=8)
-def _folder_hash(path: str, second: int) -> str | None:
-    return file_hash(path)
+def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str, Any]) -> None:
+    settings, rules = document.get(group), all_rules.get(group, {})
+    if not isinstance(settings, Mapping) or "name" not in settings:
+        raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
+    for key, mapping in rules.items():
+        path = key if "." in key else f"{group}.{key}"
+        rule, value = read_rule(path, mapping), lookup(document, path)
+        if "." in key and rule.choices is not None:
+            if value is not None and value not in rule.choices:  # None: no such setting here
+                reason = f": {rule.why}" if rule.why else ""
+                raise RequestError(
+                    f"{group}={settings['name']} can't be combined with {path}={value}{reason}. "
+                    f"Valid: {', '.join(map(yaml_text, rule.choices))}."
+                )
+            continue
+        # An option of another group, such as a mechanism, may have a value for `auto`.
+        autos = [
+            other[path]["auto"] for other in all_rules.values() if "auto" in other.get(path, {})
+        ]
+        if value not in autos:
+            check_rule(path, value, rule, document)
+    # After the combinations: another group's option may have set a key of this one.
+    if rules:
+        _check_keys(f"{group}.", settings, ("name", *rules))
 
 
-@cache
-def _content_hash(path: Path, size: int, changed: int) -> str:
-    """Return the SHA-256 of a file; cached while size and modification time stay the same."""
-    state = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            state.update(chunk)
-    return state.hexdigest()
+def _check_keys(prefix: str, keys: Iterable[str], valid: Sequence[str]) -> None:
+    for key in keys:
+        if key not in valid:
+            names = ", ".join(name for name in valid if "." not in name)
+            raise RequestError(f"{prefix}{key}: there is no such key. Valid: {names}.")
+
+
+def parse_section(name: str, cls: type, document: Mapping[str, Any]) -> Any:
+    """Return a section of a configuration as an object of its class; raises `RequestError`."""
+    values, rules = document.get(name, {}), section_rules(name)
+    _check_keys(f"{name}.", values, tuple(rules))
+    section = cls(**values)
+    for key, rule in rules.items():
+        path = f"{name}.{key}"
+        check_rule(path, getattr(section, key), read_rule(path, rule), document)
+    return section
+
+
+def stored_config(
+    document: Mapping[str, Any], status: Mapping[str, Any], changes: Mapping[str, str]
+) -> RunConfig:
+    """Return the configuration of a stored run, in which some settings may change.
+
+    Args:
+        document: the content of its config.yaml.
+        status: the content of its status.json.
+        changes: new numbers of epochs or devices, and new paths of the user's own files: dotted
+            keys and their values as YAML.
+
+    Raises:
+        RequestError: another key, or a wrong value.
+    """
+    hashes = status.get("file_hashes", {})
+    allowed = ("trainer.epochs", "trainer.devices", *hashes)
+    values = {key: read_value(key, text) for key, text in changes.items()}
+    for key, value in values.items():
+        if key not in allowed:
+            raise RequestError(f"{key}: only {' and '.join(allowed)} may change in a stored run.")
+        if key in hashes:
+            values[key] = absolute(str(value))
+            if not os.path.exists(values[key]):
+                raise RequestError(f"{key}: expected a file or folder that exists, got {value!r}.")
+    changed = parse(document, {}).with_values(values)
+    return replace(parse(changed.document, {}), file_hashes=hashes)
+
+
+def absolute_uri(uri: str) -> str:
+    """Return a URI with an absolute path, for use in any working folder."""
+    start = "sqlite:///" if uri.startswith("sqlite:///") else ""
+    is_path = start or ("/" in uri and ":" not in uri)
+    return start + os.path.abspath(uri.removeprefix(start)) if is_path else uri
+
+
+def read_value(key: str, text: str) -> Any:
+    """Parse a text as YAML; raises `RequestError`."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RequestError(f"{key}: {text!r} is not valid YAML.") from error

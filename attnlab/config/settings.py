@@ -17,13 +17,9 @@ from attnlab.config.options import (
     options,
     section_rules,
 )
-from attnlab.config.rules import read_rule, similar_key
+from attnlab.config.rules import did_you_mean, read_rule
 from attnlab.config.sections import GROUPS, OPTION_GROUPS, SECTIONS, SearchConfig, SweepConfig
 from attnlab.errors import RequestError
-
-# OmegaConf's spelling of the value of another setting, the first one with a default.
-_DEFAULTED = re.compile(r"\$\{oc\.select:([\w.]+),(\w+)\}")
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 
 class Setting(NamedTuple):
@@ -39,7 +35,7 @@ class Setting(NamedTuple):
 def settings() -> list[Setting]:
     """Return all settings: those of every run, then those of each option."""
     tasks = {name: option_content("task", name, whole=True) or {} for name in options("task")}
-    found: list[Setting] = []
+    rows: list[Setting] = []
 
     def add(key: str, option: str, mapping: Mapping[str, Any], default: Any) -> None:
         rule, (section, _, name) = read_rule(key, mapping), key.partition(".")
@@ -50,7 +46,7 @@ def settings() -> list[Setting]:
                 by_value.setdefault(_text(value), []).append(task)
         others = (f"{value} with task={','.join(names)}" for value, names in by_value.items())
         defaults = "; ".join([_text(default), *others])
-        found.append(Setting(key, option, rule.help or "", rule.expected(), defaults))
+        rows.append(Setting(key, option, rule.help or "", rule.expected(), defaults))
 
     add("seed", "", section_rules("seed"), 0)
     for section, cls in {**SECTIONS, "sweep": SweepConfig, "search": SearchConfig}.items():
@@ -64,13 +60,46 @@ def settings() -> list[Setting]:
             option = f"{group}={name}" if group != "model" else f"model={architecture} ({kind})"
             for key, default in option_settings(folder, name).items():
                 add(f"{group}.{key}", option, rules.get(key, {}), default)
-    return found
+    return rows
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
-    return _REFERENCE.sub(r"\1", _DEFAULTED.sub(r"\1, else \2", value))
+    return re.sub(r"\$\{(?:oc\.select:)?([^}]+)\}", r"\1", value)  # the value of another setting
+
+
+# Settings by their names in Keras, PyTorch, Transformers and libraries of forecasts.
+_ALIASES = {
+    "lr": "optimizer.learning_rate",
+    "num_epochs": "trainer.epochs",
+    "max_epochs": "trainer.epochs",
+    "early_stopping": "trainer.patience",
+    "random_state": "seed",
+    "hidden_size": "model.units",
+    "d_model": "model.units",
+    "num_layers": "model.layers",
+    "num_heads": "attention.heads",
+    "nhead": "attention.heads",
+    "lookback": "task.history",
+    "pred_len": "task.horizon",
+    "csv": "task.path",
+    "dataset": "data",
+    "output_dir": "paths.runs",
+}
+
+
+def similar_key(word: str) -> str:
+    """Return ` Did you mean KEY?` for a wrong key: by its last part, by an alias, or by spelling.
+
+    Empty if there is no such key.
+    """
+    keys = [*dict.fromkeys(setting.key for setting in settings()), *GROUPS]
+    leaf = word.rpartition(".")[2]
+    matches = [key for key in keys if key.rpartition(".")[2] == leaf]
+    if not matches and leaf in _ALIASES:
+        matches = [_ALIASES[leaf]]
+    return f" Did you mean {' or '.join(matches)}?" if matches else did_you_mean(word, keys)
 
 
 @cache
@@ -79,16 +108,13 @@ def _glossary() -> dict[str, str]:
     package = Path(__file__).resolve().parents[1]
     file = package / "glossary.md"  # of an installed package, else of a checkout
     file = file if file.is_file() else package.parent / "docs/reference/glossary.md"
-    found: dict[str, str] = {}
-    mentions: dict[str, str] = {}  # by other words in code marks: baselines, columns, files
+    paragraphs: dict[str, str] = {}
     _, *pieces = re.split(r"\*\*(.+?)\*\*", file.read_text(encoding="utf-8"))
     for terms, text in zip(pieces[::2], pieces[1::2], strict=True):
         text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", (terms + text).partition("\n\n")[0])
         for term in re.split(r", |; | and ", terms):
-            found[_plain(term)] = " ".join(text.replace("*", "").split())
-        for word in re.findall(r"`([^`]+)`", text):
-            mentions.setdefault(_plain(word), " ".join(text.replace("*", "").split()))
-    return {**mentions, **found}
+            paragraphs[_plain(term)] = " ".join(text.replace("*", "").split())
+    return paragraphs
 
 
 def _plain(word: str) -> str:
@@ -109,28 +135,26 @@ def explained(word: str) -> list[str]:
     Raises:
         RequestError: there is no such setting or term.
     """
-    group, _, chosen = word.partition("=")
+    group, _, option = word.partition("=")
     lines = []
     for name in options(group) if group in GROUPS else ():
-        if chosen in ("", name):
+        if option in ("", name):
             description = (f"    {text}" for text in option_description(group, name))
             lines += [f"{group}={name}", *description]
     if word in GROUPS:
         return lines
-    all_settings = settings()
-    for setting in all_settings:
+    for setting in settings():
         section, _, name = setting.key.partition(".")
         if word in (setting.key, name, setting.option.partition(" ")[0] or section) and word:
-            option = f"  ({setting.option})" if setting.option else ""
+            where = f"  ({setting.option})" if setting.option else ""
             values = f"{setting.expected}; default {setting.default}"
-            lines += [f"{setting.key}{option}", f"    {setting.meaning}", f"    {values}"]
+            lines += [f"{setting.key}{where}", f"    {setting.meaning}", f"    {values}"]
     if meaning := term(word):
         lines += [f"{word}, in results", f"    {meaning}"]
     if not lines:
-        hint = similar_key(word, [*dict.fromkeys(s.key for s in all_settings), *GROUPS])
         raise RequestError(
-            f"{word}: there is no such setting, metric or column.{hint} attnlab explain lists all "
-            "settings."
+            f"{word}: there is no such setting, metric or column.{similar_key(word)} attnlab "
+            "explain lists all settings."
         )
     return lines
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from attnlab.config.parsing import parse, stored_config
 from attnlab.config.rules import lookup
-from attnlab.config.sections import RunConfig
+from attnlab.config.sections import RunConfig, parse, stored_config
 from attnlab.errors import CannotResume, RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.train import load_weights, make_model, make_task

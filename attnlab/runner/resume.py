@@ -15,8 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from attnlab.config.options import failure
-from attnlab.config.parsing import parse, stored_config
-from attnlab.config.sections import RunConfig
+from attnlab.config.sections import RunConfig, parse, stored_config
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed, explained
 from attnlab.records import logs
 from attnlab.records.checkpoints import Checkpoints

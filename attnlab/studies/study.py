@@ -16,8 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import option_content, options
-from attnlab.config.parsing import yaml_text
-from attnlab.config.rules import did_you_mean
+from attnlab.config.rules import did_you_mean, yaml_text
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import default_runs_folder
 from attnlab.records.sweep_runs import STUDY

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,13 @@ from rich.progress import track
 
 from attnlab.config import composing as config
 from attnlab.config.arguments import is_hydras, key_of
-from attnlab.config.sections import RunConfig, SearchConfig, SweepConfig
+from attnlab.config.sections import (
+    RunConfig,
+    SearchConfig,
+    SweepConfig,
+    file_hash,
+    parse_section,
+)
 from attnlab.errors import RequestError
 from attnlab.runner.resume import runs_folder
 from attnlab.sweeps.ray import RayConf
@@ -38,7 +44,7 @@ from attnlab.terminal import plain_console
 _VALUE = re.compile(r"(seed|(?!(hydra|search)\.)\w+(\.(?!(name|rules|_target_)=)\w+)+)=[^{]*", re.S)
 # Sections that don't change a run's result.
 _IDLE = ("sweep", "paths", "tracking")
-_NAMED_KEYS, _NAMED_TASKS = 3, 2
+_NAMED_KEYS = 3
 _LONGEST_NAME = 255  # bytes, on all common file systems
 
 
@@ -86,12 +92,6 @@ class Job:
         """Return the digest of its configuration, which identifies its run."""
         return self.config.digest
 
-    @property
-    def label(self) -> str:
-        """Return the job in a few words."""
-        names = f"{self.config.task.name} / {self.config.attention.name}"
-        return words_of(self.varying) or names
-
 
 class Composer:
     """Composes and checks configurations.
@@ -104,6 +104,7 @@ class Composer:
         # By the words that choose options: the configuration without rules and classes, and these.
         self._bases: dict[tuple[str, ...], tuple[DictConfig, dict[str, Any]]] = {}
         self._overrides: dict[str, Override] = {}
+        self._hash_of = cache(file_hash)  # a sweep hashes a file once
 
     def check(self, words: Sequence[str]) -> RunConfig:
         """Return the checked configuration that words make; raises `RequestError`."""
@@ -124,7 +125,7 @@ class Composer:
             return config.from_hydra(config.compose(words, self.place))
         for group, entries in rules.items():
             document[group].update(entries)
-        return config.from_document(document)
+        return config.from_document(document, self._hash_of)
 
     def axes(self, words: Iterable[str]) -> list[Axis]:
         """Parse words as Hydra does: lists, `range()`, `glob()`, `choice()`, single values.
@@ -233,7 +234,10 @@ class Plan:
         launcher = composed.hydra.runtime.choices["hydra/launcher"], composed.hydra.launcher
         with open_dict(composed):
             del composed["hydra"]
-        settings, search = config.sweep_from_hydra(composed)
+        sections = {
+            name: config.plain(composed[name]) for name in ("sweep", "search") if composed.get(name)
+        }
+        settings, search = parse_section("sweep", SweepConfig, sections), sections.get("search", {})
         first = config.from_hydra(composed)
         name = settings.name or _default_name(axes, first.task.name)
         if Path(name).name != name or name.startswith(".") or len(name.encode()) > _LONGEST_NAME:
@@ -284,23 +288,21 @@ class Plan:
         return Job(number, varying, self.composer.check(words))
 
 
-def _default_name(axes: Iterable[Axis], task: str) -> str:
-    """Name a sweep by its tasks, its varying keys, and part of a hash.
+def _default_name(axes: Sequence[Axis], task: str) -> str:
+    """Name a sweep by its task, its varying keys, and part of a hash.
 
     The same command gets the same name, with any `search.trials`. `task` is the task of the first
-    job; it isn't used if `experiment` varies, because presets may have other tasks.
+    job; it isn't used if tasks vary.
     """
-    axes = list(axes)
     decisive = sorted(
         (axis.key, sorted(axis.overrides), axis.swept)
         for axis in axes
         if axis.is_decisive and axis.name != "search.trials"
     )
     digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
-    varying = {axis.name: axis.values for axis in axes if axis.swept}
-    tasks = varying.pop("task", () if "experiment" in varying else (task,))
-    tasks = tasks if len(tasks) <= _NAMED_TASKS else (f"{len(tasks)}_tasks",)
-    keys = [name for name in varying if name != "seed"] or [*varying]
+    varying = [axis.name for axis in axes if axis.swept]
+    tasks = [] if {"task", "experiment"} & {*varying} else [task]
+    keys = [name for name in varying if name != "seed"] or varying
     names = [name.rpartition(".")[2] for name in keys[:_NAMED_KEYS]]
-    search = [axis.values[0] for axis in axes if axis.name == "search"][:1]
+    search = [axis.values[0] for axis in axes if axis.name == "search"]
     return "-".join([*tasks, *search, *names, digest])

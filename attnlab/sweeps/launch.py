@@ -112,8 +112,8 @@ def _groups(jobs: Sequence[Job], todo: Sequence[Job], workers: int = 1) -> list[
         for size, members in by_size.items()
         for start in range(0, len(members), size)
     ]
-    left = {job.digest for job in todo}
-    filtered = ([job for job in group if job.digest in left] for group in groups)
+    digests = {job.digest for job in todo}
+    filtered = ([job for job in group if job.digest in digests] for group in groups)
     return [group for group in filtered if group]
 
 
@@ -220,7 +220,9 @@ def _by_hydra(plan: Plan, jobs: Sequence[Job], work: Work) -> Generator[tuple[Jo
     path.write_bytes(pickle.dumps([(job.config, work) for job in jobs]))
     presets = [word for word in plan.words if key_of(word) == "experiment"]  # may set a launcher
     words = [
-        *("-m", *composing.settings_of_hydra(), *presets, *filter(is_hydras, plan.words)),
+        *("-m", "hydra.run.dir=.", "hydra.sweep.subdir=.", "hydra.output_subdir=null"),
+        *("hydra.job.chdir=false", "hydra/job_logging=none", "hydra/hydra_logging=none"),
+        *(composing.search_path(), *presets, *filter(is_hydras, plan.words)),
         f"hydra.sweep.dir={quoted(str(folder))}",
         f"+job={','.join(map(str, range(len(jobs))))}",
     ]

@@ -47,14 +47,8 @@ from attnlab.sweeps.table import (
 if TYPE_CHECKING:
     from attnlab.sweeps.search import Search
 
-_COUNTED = {
-    COMPLETED: "completed",
-    PRUNED: "pruned",
-    FAILED: "failed",
-    KILLED: "interrupted",
-    RUNNING: "running in another process",
-    NOT_RUN: NOT_RUN,
-}
+# The states of jobs, in the order in which they are listed.
+_STATES = (COMPLETED, PRUNED, FAILED, KILLED, RUNNING, NOT_RUN)
 log = logging.getLogger("attnlab")
 
 
@@ -112,8 +106,7 @@ def _execute(
     todo = [job for job, row in zip(jobs, rows, strict=True) if _is_to_run(row, plan)]
     before, failed = (sum(row.state == state for row in rows) for state in (COMPLETED, FAILED))
     entries = {"kind": plan.kind, "command": list(plan.words), "fixed": plan.fixed}
-    started = _read(folder).get("started") or _now()
-    _note(folder, **entries, varying=plan.varying, started=started)
+    _note(folder, **entries, varying=plan.varying)
     follower = None
     if todo or search:
         files.write_json(folder / "environment.json", environment())
@@ -145,10 +138,10 @@ def _execute(
     rows = [ended.get(row.number, row) for row in _rows(plan, search.jobs if search else jobs)]
     best = [row.number for row in best_rows(rows)]
     if search:
-        best, order = search.best(), [*_COUNTED]
+        best = search.best()
         rows = sorted(
             [*rows, *search.refused],
-            key=lambda row: (order.index(row.state), row.number not in best, row.number),
+            key=lambda row: (_STATES.index(row.state), row.number not in best, row.number),
         )
     counts = Counter(row.state for row in rows)
     counts[NOT_RUN] += total - len(rows)  # trials that were not chosen yet
@@ -158,10 +151,10 @@ def _execute(
             search.save(folder)
         if todo or search:
             state = "killed" if stop else "failed" if counts[FAILED] else "completed"
-            _note(folder, state=state, ended=_now())
+            _note(folder, state=state, ended=datetime.now(timezone.utc).isoformat())
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
-    parts = [f"{counts[state]} {what}" for state, what in _COUNTED.items() if counts[state]]
+    parts = [f"{counts[state]} {state}" for state in _STATES if counts[state]]
     earlier = f" ({before} of them earlier)" if before else ""
     _print_end(plan, rows, best, ", ".join(parts) + earlier)
     return follower, _problem(counts, total, stop, plan.settings.retry_failed)
@@ -207,19 +200,11 @@ def _is_to_run(row: TableRow, plan: Plan) -> bool:
     return row.state != COMPLETED
 
 
-# The folder of a sweep: sweep.json, table.csv, sweep.log and environment.json.
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    """Read sweep.json; {} for a new sweep. Raises `RequestError` if it is damaged."""
-    path = folder / "sweep.json"
-    return files.read_json(path) if path.is_file() else {}
-
-
 def _note(folder: Path, **entries: Any) -> None:
-    """Change entries of sweep.json."""
-    entries = {**_read(folder), **entries, "updated": _now()}
-    files.write_json(folder / "sweep.json", entries)
+    """Change entries of sweep.json; raises `RequestError` if it is damaged."""
+    path, now = folder / "sweep.json", datetime.now(timezone.utc).isoformat()
+    stored = files.read_json(path) if path.is_file() else {"started": now}
+    files.write_json(path, {**stored, **entries, "updated": now})
 
 
 def _write_table(folder: Path, rows: Sequence[TableRow]) -> None:
@@ -244,7 +229,3 @@ def _problem(
     if undone := total - counts[COMPLETED] - counts[PRUNED]:
         return SweepFailed(f"{undone} of {total} jobs are not done; the same command runs them")
     return None
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat()

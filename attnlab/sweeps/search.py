@@ -12,7 +12,6 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import Trial, TrialState
 
 from attnlab.config.arguments import quoted
-from attnlab.config.parsing import parse_section
-from attnlab.config.sections import SearchConfig, decides_result
+from attnlab.config.sections import SearchConfig, decides_result, parse_section
 from attnlab.errors import Pruned, RequestError
 from attnlab.records import files
 from attnlab.records.run_directory import ListedRun
@@ -134,16 +132,15 @@ class Search:
         """Suggest a trial, by a sampler with a seed of its own."""
         seed = int(np.random.SeedSequence([self.settings.seed, number]).generate_state(1)[0])
         samplers, startup = optuna.samplers, self.settings.startup_trials
-        with _quiet():  # Optuna calls some arguments experimental
-            if self.sampler == "nsgaii":
-                self.study.sampler = samplers.NSGAIISampler(population_size=_ROUND, seed=seed)
-            elif self.sampler == "tpe":
-                self.study.sampler = samplers.TPESampler(
-                    n_startup_trials=startup, constant_liar=True, seed=seed
-                )
-            else:
-                self.study.sampler = samplers.RandomSampler(seed=seed)
-            return self.study.ask(self.space)
+        if self.sampler == "nsgaii":
+            self.study.sampler = samplers.NSGAIISampler(population_size=_ROUND, seed=seed)
+        elif self.sampler == "tpe":
+            self.study.sampler = samplers.TPESampler(
+                n_startup_trials=startup, constant_liar=True, seed=seed
+            )
+        else:
+            self.study.sampler = samplers.RandomSampler(seed=seed)
+        return self.study.ask(self.space)
 
     def tell(
         self, trial: Trial, report: Reporter, run: ListedRun | None, error: str | None
@@ -163,8 +160,7 @@ class Search:
                 if not all(value is not None and math.isfinite(value) for value in values):
                     error = f"search.metrics: expected numbers, got {values}."
                     state, values = TrialState.FAIL, []
-        with _quiet():
-            self.study.tell(trial, values or None, state)
+        self.study.tell(trial, values or None, state)
         return error
 
     def best(self) -> list[int]:
@@ -173,56 +169,46 @@ class Search:
         return [trial.number for trial in self.study.best_trials] if completed else []
 
     def save(self, folder: Path) -> None:
-        """Write study.log, a journal that Optuna's own tools read, and the figures of the search.
+        """Write study.log, a journal that Optuna's own tools read, and Optuna's figures.
 
         Raises `OSError`.
         """
         path = folder / "study.log"
         path.unlink(missing_ok=True)
-        with _quiet():
-            optuna.copy_study(
-                from_study_name=self.study.study_name,
-                from_storage=self._storage,
-                to_storage=JournalStorage(JournalFileBackend(str(path))),
-                to_study_name=folder.name,
-            )
-            completed = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
-            if len(completed) < _FEWEST_DRAWN:
-                return
-            from optuna.visualization import matplotlib as plots
+        optuna.copy_study(
+            from_study_name=self.study.study_name,
+            from_storage=self._storage,
+            to_storage=JournalStorage(JournalFileBackend(str(path))),
+            to_study_name=folder.name,
+        )
+        completed = self.study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        if len(completed) < _FEWEST_DRAWN:
+            return
+        from optuna.visualization import matplotlib as plots
 
-            (folder / "plots").mkdir(exist_ok=True)
-            for number, name in enumerate(self.metrics):
-                values: dict[str, Any] = {
-                    "target": lambda trial, n=number: trial.values[n],
-                    "target_name": name,
-                }
-                _draw(
-                    folder, f"history_{name}", plots.plot_optimization_history, self.study, values
-                )
-                _draw(
-                    folder, f"importance_{name}", plots.plot_param_importances, self.study, values
-                )
-            if len(self.metrics) > 1:
-                names = {"target_names": self.metrics}
-                _draw(folder, "pareto_front", plots.plot_pareto_front, self.study, names)
+        from attnlab.views.png.style import same_style
+
+        figures: dict[str, tuple[Any, dict[str, Any]]] = {}
+        for number, name in enumerate(self.metrics):
+            target = {"target": lambda trial, n=number: trial.values[n], "target_name": name}
+            figures[f"history_{name}"] = plots.plot_optimization_history, target
+            figures[f"importance_{name}"] = plots.plot_param_importances, target
+        if len(self.metrics) > 1:
+            figures["pareto_front"] = plots.plot_pareto_front, {"target_names": self.metrics}
+        (folder / "plots").mkdir(exist_ok=True)
+        for name, (plot, options) in figures.items():
+            try:
+                with same_style(), warnings.catch_warnings():  # Optuna changes the style
+                    warnings.simplefilter("ignore")  # its figures are experimental
+                    figure = plot(self.study, **options).figure
+            except (ValueError, RuntimeError) as error:  # such as equal values of all trials
+                log.info("%s is not drawn: %s", name, error)
+                continue
+            with files.replacing(folder / "plots" / f"{name}.png") as temporary:
+                figure.savefig(temporary, format="png", bbox_inches="tight")
 
     def _words(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{key}={_word(values[key], self.space[key])}" for key in self.space]
-
-
-def _draw(folder: Path, name: str, plot: Any, study: optuna.Study, options: Any) -> None:
-    """Draw a figure of Optuna into a sweep's folder, if its data allow that."""
-    from attnlab.views.png.style import same_style
-
-    try:
-        with same_style():  # which Optuna changes
-            figure = plot(study, **options).figure
-    except (ValueError, RuntimeError) as error:  # such as equal values of all trials
-        log.info("%s is not drawn: %s", name, error)
-        return
-    with files.replacing(folder / "plots" / f"{name}.png") as temporary:
-        figure.savefig(temporary, format="png", bbox_inches="tight")
 
 
 class Reporter:
@@ -250,14 +236,6 @@ class Reporter:
             self._epochs.add(epoch)
             self._trial.report(float(value), epoch)
         return self._prunes
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Optuna's warnings about its own features from the terminal."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _space(document: Any, fixed: Mapping[str, str]) -> dict[str, BaseDistribution]:
@@ -307,14 +285,15 @@ def _distribution(key: str, spec: Any) -> BaseDistribution:
             f"search.space.{key}: expected {_FORMS}, a range with log: true or step, got {spec}."
         )
     try:
-        with _quiet():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Optuna would replace ends that don't fit the step
             if names == ["choice"]:
                 return CategoricalDistribution(values, **options)
             low, high = values
             if names == ["int"] and not all(isinstance(end, int) for end in values):
                 raise ValueError(f"expected whole numbers as ends, got {values}.")
             return kinds[names[0]](low, high, **options)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, UserWarning) as error:
         raise RequestError(f"search.space.{key}: {error}") from error
 
 

@@ -17,7 +17,7 @@ from attnlab.records.logs import standard_error
 from attnlab.records.run_directory import ListedRun
 from attnlab.runner.console import bars
 from attnlab.runner.resume import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
-from attnlab.sweeps.grid import Job
+from attnlab.sweeps.grid import Job, words_of
 from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table
 
@@ -35,7 +35,6 @@ class TableRow:
     task: str  # name of the task
     state: str = NOT_RUN
     varying: Mapping[str, str] = field(default_factory=dict)  # its values of the varying keys
-    label: str = ""  # the job in a few words
     results: Mapping[str, Any] = field(default_factory=dict)  # of a completed run
     error: str | None = None  # why it failed or was pruned
     path: Path | None = None  # its run's folder
@@ -43,6 +42,7 @@ class TableRow:
     @property
     def outcome(self) -> str:
         """Return what came of the job, in one line."""
+        job = words_of(self.varying) or self.task
         if self.state == COMPLETED:
             parts = [
                 f"{name} {number(value)}"
@@ -52,17 +52,17 @@ class TableRow:
                 )
                 if value is not None
             ]
-            return f"{self.label}: {', '.join(parts)}"
+            return f"{job}: {', '.join(parts)}"
         if self.state != FAILED:
-            return f"{self.label}: {self.error or self.state}"
+            return f"{job}: {self.error or self.state}"
         log = self.path / "run.log" if self.path else None
         where = f" Log: {log}" if log and log.is_file() else ""
-        return f"{self.label}: failed: {str(self.error).rstrip('.')}.{where}"
+        return f"{job}: failed: {str(self.error).rstrip('.')}.{where}"
 
 
 def row_of(job: Job, run: ListedRun | None) -> TableRow:
     """Return the row of a job, given its run; None: it has none."""
-    row = TableRow(job.number, job.config.task.name, varying=job.varying, label=job.label)
+    row = TableRow(job.number, job.config.task.name, varying=job.varying)
     if run is None:
         return row
     state, error, results = run.state, run.status.get("error"), {}

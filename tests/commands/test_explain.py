@@ -74,6 +74,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest():
     [
         ("DM p", "DM p: the Diebold-Mariano test"),
         ("test_bleu", "BLEU, chrF: how many n-grams"),
+        ("nlinear", "nlinear is one linear map"),
     ],
 )
 def test_a_metric_or_a_column_is_explained(capsys, word, start):

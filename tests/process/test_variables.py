@@ -4,7 +4,7 @@ import pytest
 
 from attnlab.commands.data import _cache
 from attnlab.config.composing import compose, from_hydra
-from attnlab.config.options import own_folders
+from attnlab.config.options import user_folders
 from attnlab.config.sections import PathsConfig
 from attnlab.process import variable
 from attnlab.records.mlflow import default_uri
@@ -17,10 +17,10 @@ def test_an_empty_variable_is_unset(monkeypatch, tmp_path, empty):
     names = ("ATTNLAB_RUNS", "ATTNLAB_DATA", "ATTNLAB_CONFIG_DIR", "MLFLOW_TRACKING_URI")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    unset = default_runs_folder(), _cache(), own_folders(), default_uri(tmp_path)
+    unset = default_runs_folder(), _cache(), user_folders(), default_uri(tmp_path)
     for name in names:
         monkeypatch.setenv(name, empty)
-    assert unset == (default_runs_folder(), _cache(), own_folders(), default_uri(tmp_path))
+    assert unset == (default_runs_folder(), _cache(), user_folders(), default_uri(tmp_path))
     assert from_hydra(compose(["task=fib"])).paths == PathsConfig()
 
 

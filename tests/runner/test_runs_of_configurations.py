@@ -7,7 +7,7 @@ import json
 import pytest
 from filelock import FileLock
 
-from attnlab.config.parsing import parse
+from attnlab.config.sections import parse
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner import resume

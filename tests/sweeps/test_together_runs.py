@@ -25,12 +25,12 @@ def commands(folder: Path) -> CommandLine:
 
 def all_weights(attnlab: CommandLine) -> dict[tuple[str, str, str], bytes]:
     """All weights of all epochs, by seed, file and place in it."""
-    found = {}
+    arrays = {}
     for folder in attnlab.run_folders():
         for path in sorted((folder / "weights").glob("epoch_*.h5")):
             place = folder.name.rpartition("_s")[2], path.name
-            found |= {(*place, name): array.tobytes() for name, array in weights(path).items()}
-    return found
+            arrays |= {(*place, name): array.tobytes() for name, array in weights(path).items()}
+    return arrays
 
 
 def statuses(attnlab: CommandLine) -> list[dict]:

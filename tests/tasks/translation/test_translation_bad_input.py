@@ -26,15 +26,15 @@ REQUESTS = [
     (f"{SMALL} attention=multi_head model.tie_embeddings=all", "tie_embeddings"),
     (
         "data=recall data.length=512",
-        "task.max_length: expected at least data.length=512, got 100.",
+        "data.length: expected at most task.max_length=100, got 512.",
     ),
-    ("data=reverse data.longest=101", "task.max_length: expected at least data.longest=101"),
+    ("data=reverse data.longest=101", "data.longest: expected at most task.max_length=100"),
     ("data=tatoeba data.path=nowhere.txt", "nowhere.txt"),
     ("data=multi30k data.path=nowhere", "nowhere"),
     ("data=book data.path=nowhere.pkl", "nowhere.pkl"),
     ("data=files", "data"),
     ("data=files data.test=0", "data.test: expected a number above 0"),
-    (f"{SMALL} data.target_language=false", "data.target_language", "a bare no as false", "False"),
+    (f"{SMALL} data.target_language=false", "data.target_language", "a bare no as false"),
 ]
 
 
