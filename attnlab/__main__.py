@@ -1,10 +1,12 @@
 """`python -m attnlab` is `attnlab`."""
 
-from attnlab.process import set_up
-
-set_up()  # before a file of the working folder can be taken for a module
-
-from attnlab.cli import run  # noqa: E402
+import sys
 
 if __name__ == "__main__":
+    # Python looks for modules in the working folder first: a user's file random.py would be
+    # imported in place of Python's own.
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]
+    from attnlab.cli import run
+
     run()

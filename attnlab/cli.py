@@ -13,22 +13,13 @@ import shlex
 import sys
 from typing import NoReturn
 
-from attnlab.config.arguments import (
-    FLAGS,
-    VERBOSITY,
-    key_of,
-    read_arguments,
-    without_config_dirs,
-)
+from attnlab.config.arguments import VERBOSITY, key_of, read_arguments, without_config_dirs
 from attnlab.errors import RequestError, RunFailed, SweepFailed, listen_for_interrupts
-from attnlab.process import set_up, variable
 from attnlab.records import logs
 from attnlab.records.environment import TYPED
 
 DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
-# What bash evaluates, and what it calls for the completions of `$COMP_LINE`.
-_COMPLETION = ["-sc", "install=bash"], ["-sc", "query=bash"]
 
 
 def run() -> NoReturn:
@@ -37,9 +28,11 @@ def run() -> NoReturn:
     Runs exit handlers and flushes output, but skips the rest of Python's shutdown, which takes a
     second with TensorFlow loaded.
     """
-    set_up()
+    os.environ["PYTHONSAFEPATH"] = "1"  # for child processes, see `attnlab.__main__`
     # OpenBLAS's threads would compete with TensorFlow's.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code = main()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -57,55 +50,51 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     listen_for_interrupts()
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
+    code = DONE
     try:
-        code = _dispatch(arguments)
+        levels = [VERBOSITY[word] for word in arguments if word in VERBOSITY]
+        logs.verbosity = levels[-1] if levels else 0
+        words = without_config_dirs([word for word in arguments if word not in VERBOSITY])
+        first = words[0] if words else "help"
+        is_verb = first[:1].isalpha() and "=" not in first
+        verbs = _verbs() if is_verb else {}
+        if first in verbs:
+            code = _run_verb(first, words[1:])
+        elif first == "help" or {"--help", "-h"} & {*words}:
+            from attnlab.config.settings import overview
+
+            print(overview(_verbs()))
+        elif first == "--version":
+            from attnlab import __version__
+
+            print(f"attnlab {__version__}")
+        elif first == "-sc":
+            from attnlab.commands.completion import complete
+
+            print(complete(words[-1]))
+        elif is_verb and first != "train":
+            from attnlab.config.rules import did_you_mean
+
+            valid = sorted([*verbs, "train"])
+            raise RequestError(
+                f"{first}: there is no such command.{did_you_mean(first, valid)} Valid: "
+                f"{', '.join(valid)}. Settings are KEY=VALUE."
+            )
+        else:
+            train(words[1:] if is_verb else words)
         sys.stdout.flush()  # a closed pipe must raise here, not while Python shuts down
         return code
     except (Exception, KeyboardInterrupt) as error:
-        return _report(error, arguments)
+        return _report(error)
 
 
-def _dispatch(arguments: list[str]) -> int:
-    from attnlab.commands import verbs
-    from attnlab.config.rules import did_you_mean
+def _verbs() -> dict[str, str]:
+    from attnlab.commands import verbs  # imports all kinds of task
 
-    if arguments in _COMPLETION:
-        from attnlab.commands.completion import BASH, completions
-
-        print(BASH if arguments == _COMPLETION[0] else "\n".join(completions(FLAGS)))
-        return DONE
-    words = without_config_dirs(arguments)
-    first = next((word for word in words if word not in VERBOSITY), "help")
-    # All kinds of task are imported for their commands, which settings don't need.
-    known = verbs() if first[:1].isalpha() and "=" not in first else {}
-    flags = [word for word in words if word in VERBOSITY]
-    logs.verbosity = VERBOSITY[flags[-1]] if flags else 0
-    if first not in known or first == "resume":  # for the other commands, -q and -v are unknown
-        words = [word for word in words if word not in VERBOSITY]
-    if first in ("help", "--help", "-h") or ({"--help", "-h"} & {*words} and first not in known):
-        from attnlab.config.settings import overview
-
-        print(overview(verbs()))
-    elif first == "--version":
-        from attnlab import __version__
-
-        print(f"attnlab {__version__}")
-    elif first in known:
-        words.remove(first)
-        return _verb(first, words)
-    elif first == "train":
-        return train(words[1:])
-    elif first[:1] not in ("-", "+", "~") and "=" not in first:
-        hint, valid = did_you_mean(first, [*known, "train"]), ", ".join(sorted([*known, "train"]))
-        raise RequestError(
-            f"{first}: there is no such command.{hint} Valid: {valid}. Settings are KEY=VALUE."
-        )
-    else:
-        return train(words)
-    return DONE
+    return verbs()
 
 
-def _verb(verb: str, arguments: list[str]) -> int:
+def _run_verb(verb: str, arguments: list[str]) -> int:
     import click
 
     from attnlab.commands import command
@@ -136,37 +125,31 @@ def train(arguments: list[str]) -> int:
         Exception: what the run raised.
     """
     overrides, place, multirun, shows = read_arguments(arguments)
-    _check_overrides(overrides, saved=place is not None, multirun=multirun)
-    from attnlab.config import composing
-
-    if shows:
-        print(composing.as_yaml(composing.compose(overrides, place)), end="")
-        return DONE
-    if multirun:
-        from attnlab.sweeps.run import sweep
-
-        sweep(overrides, place)
-        return DONE
-    config = composing.from_hydra(composing.compose(overrides, place))
-    from attnlab.runner.resume import run as find_or_run
-
-    find_or_run(config)
-    return DONE
-
-
-def _check_overrides(overrides: list[str], *, saved: bool, multirun: bool) -> None:
-    """Raise `RequestError` for an override that is not allowed."""
     for override in overrides:
         key = key_of(override).replace("hydra/", "hydra.")
         if key.startswith("hydra.") and not key.startswith("hydra.launcher"):
             raise RequestError(f"{override}: only Hydra's launcher can be set.")
-        if saved and key in ("experiment", "search"):
+        if place and key in ("experiment", "search"):
             raise RequestError(
                 f"{override}: no preset can be added to --config-path, whose configuration is "
                 "complete. Change settings instead, such as trainer.epochs=3 or search.space=..."
             )
         if key.startswith(("sweep.", "search", "hydra.launcher")) and not multirun:
             raise RequestError(f"{override}: this setting is for sweeps. Add -m.")
+    from attnlab.config.composing import as_yaml, compose, from_hydra
+
+    if shows:
+        print(as_yaml(compose(overrides, place)), end="")
+    elif multirun:
+        from attnlab.sweeps.run import sweep
+
+        sweep(overrides, place)
+    else:
+        config = from_hydra(compose(overrides, place))
+        from attnlab.runner.resume import run as find_or_run
+
+        find_or_run(config)
+    return DONE
 
 
 def _output_is_read() -> bool:
@@ -179,30 +162,27 @@ def _output_is_read() -> bool:
         return True
 
 
-def _report(error: BaseException, arguments: list[str]) -> int:
+def _report(error: BaseException) -> int:
     """Print what went wrong in one or two lines; returns the exit code."""
     if isinstance(error, BrokenPipeError) and not _output_is_read():
         # The reader of our output has ended, as `| head` does: this isn't an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    if variable(_DEBUG) == "1":
+    if os.environ.get(_DEBUG) == "1":
         import traceback
 
         traceback.print_exception(error)
-    text, advice, code = str(error), "", FAILED
+    text, code = str(error), FAILED
     if isinstance(error, KeyboardInterrupt):
         text, code = f"interrupted: {text}" if text else "interrupted", INTERRUPTED
     elif isinstance(error, RequestError):
         code = WRONG_REQUEST
+    elif isinstance(error, RunFailed):
+        text = f"failed: {text}"
     elif not isinstance(error, SweepFailed):
-        from attnlab.commands import verbs
         from attnlab.config.options import failure
 
-        verb = next((word for word in arguments if word in verbs()), "train")
-        what = "run" if verb in ("train", "resume", "study") else f"command {verb}"
-        if not isinstance(error, RunFailed):
-            text, advice = failure(error), f"\nSet {_DEBUG}=1 for the traceback."
-        text = f"the {what} failed: {text}{advice}"
+        text = f"failed: {failure(error)}\nSet {_DEBUG}=1 for the traceback."
     with contextlib.suppress(BrokenPipeError):
         print(f"attnlab: {text}", file=sys.stderr, flush=True)
     return code

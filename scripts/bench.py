@@ -30,8 +30,6 @@ from typing import Any
 
 from measuring import LINES, ROOT, Line
 
-from attnlab.process import variable
-
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.stem for path in HERE.glob("bench_*.py"))
 PACKAGES = (
@@ -46,7 +44,7 @@ PACKAGES = (
 )
 # Sets of instructions that decide how fast a processor multiplies, the later the faster.
 INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "amx_tile")
-RUNS = Path(variable("ATTNLAB_RUNS") or ROOT / "runs")
+RUNS = Path(os.environ.get("ATTNLAB_RUNS") or ROOT / "runs")
 
 
 def machine() -> dict[str, Any]:

@@ -113,7 +113,7 @@ def recall() -> None:
 def heads() -> None:
     """Draw the induction score of each head over epochs."""
     folder, picture = str(train("induction_head")[0].path), str(DOCS / "gallery/heads.png")
-    main(["heads", folder, "--epochs", "all", "--plot", picture])
+    main(["heads", folder, "--epochs", "--plot", picture])
 
 
 if __name__ == "__main__":

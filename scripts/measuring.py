@@ -72,9 +72,7 @@ def leave_out(what: str, why: str) -> None:
 
 
 def _store(entry: Mapping[str, object]) -> None:
-    from attnlab.process import variable
-
-    if path := variable(LINES):
+    if path := os.environ.get(LINES):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 

@@ -100,7 +100,7 @@ def test_a_run_that_fails_ends_with_1(here):
     failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
     code, out, err = here(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")
-    assert err.splitlines()[-1].startswith(f"{COMPLAINT}the run failed: epoch "), err
+    assert err.splitlines()[-1].startswith(f"{COMPLAINT}failed: epoch "), err
 
 
 CSV_FILES = {

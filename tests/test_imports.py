@@ -24,7 +24,7 @@ ROOMS = [
     *("tasks.attention", "tasks.declaration", "training", "layers"),
 ]
 LOWEST = {"attention", "config", "records", "terminal", "views.records"}
-EVERYWHERE = {"errors", "process", "__init__"}
+EVERYWHERE = {"errors", "__init__"}
 TENSOR_ROOMS = {
     "attention",
     "encoders",

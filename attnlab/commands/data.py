@@ -16,7 +16,6 @@ from attnlab.config.options import option_class, option_content, options
 from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
-from attnlab.process import variable
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.declaration import load
 from attnlab.tasks.kinds import kinds
@@ -73,7 +72,7 @@ def fetch_command(name: str, settings: tuple[str, ...]) -> None:
 
 def _cache() -> Path:
     """Return the folder of downloads."""
-    return Path(variable("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
+    return Path(os.environ.get("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
 def _groups() -> dict[str, str]:

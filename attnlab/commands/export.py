@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from attnlab.commands import options
-from attnlab.export.formats import FORMATS, require_packages
+from attnlab.export import FORMATS
 
 
 @click.command("export")
@@ -38,13 +38,12 @@ def command(
     the exported model are compared with attnlab's own on 100 test items, so the data of RUN must
     be there.
     """
-    require_packages(form)
     folder = options.find_trained(run, runs, None, epoch, average)
     from attnlab.export.exporting import PRECISION, export, require_exportable
     from attnlab.runner.loading import TrainedRun
 
     out = out or folder.path / f"export_{form}"
-    require_exportable(folder, out)
+    require_exportable(folder, form, out)
     trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
     options.load_data(trained, folder)
     for line in export(folder, trained, form, out):

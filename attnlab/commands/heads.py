@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,7 @@ _ITEMS = 64  # test items that are read, and rows of random tokens
 @click.command("heads")
 @options.run_argument
 @options.epoch_options
-@click.option(
-    "--epochs",
-    metavar="EPOCHS",
-    help="A row per epoch and head, for all saved epochs (all) or some (1,2,5).",
-)
+@click.option("--epochs", is_flag=True, help="A row per saved epoch and head.")
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -37,7 +32,7 @@ def command(
     run: str,
     epoch: str | None,
     average: int | None,
-    epochs: str | None,
+    epochs: bool,
     plot: Path | None,
     as_json: bool,
     runs: str | None,
@@ -60,7 +55,6 @@ def command(
     options.check_figure(plot, "--plot")
     epoch = "last" if epochs else epoch
     folder = options.find_trained(run, runs, None, epoch, average)
-    numbers = _numbers(epochs, folder.weights_epochs()) if epochs else []
     from attnlab.report.heads import LEFT, head_cells, head_rows, heads_figure
     from attnlab.runner.loading import TrainedRun
     from attnlab.runner.train import load_weights
@@ -70,7 +64,7 @@ def command(
     rows: list[dict[str, Any]] = []
     if not epochs:
         rows += head_rows(trained.task, trained.model, "test", _ITEMS)
-    for number in numbers:
+    for number in folder.weights_epochs() if epochs else ():
         path = folder.weights_path(number)
         load_weights(trained.model, [path], f"the weights of epoch {number}")
         measured = head_rows(trained.task, trained.model, "test", _ITEMS)
@@ -86,17 +80,3 @@ def command(
         plain_console().print(table)
     if plot:
         options.save_figure(heads_figure(folder, rows), plot, "--plot")
-
-
-def _numbers(text: str, saved: Sequence[int]) -> list[int]:
-    """Return the epochs that --epochs means."""
-    words = [word.strip() for word in text.split(",")]
-    numbers = {int(word) for word in words if word.isdecimal()}
-    if text == "all":
-        return [*saved]
-    if not all(word.isdecimal() for word in words) or not numbers <= {*saved}:
-        raise RequestError(
-            f"--epochs: expected all, or some of the saved epochs {saved[0]} to {saved[-1]} with "
-            f"commas between them, got {text}."
-        )
-    return sorted(numbers)

@@ -5,6 +5,7 @@ Apart from `cli` and `sweeps`, only this room uses Hydra and OmegaConf.
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +42,6 @@ from attnlab.config.sections import (
     parse,
 )
 from attnlab.errors import RequestError
-from attnlab.process import variable
 
 _QUOTES = "A text with spaces, umlauts or signs needs quotes: 'KEY=\"VALUE\"'."
 
@@ -59,7 +59,7 @@ def register_schema() -> None:
     ConfigStore.instance().store(name="schema", node=schema, provider="attnlab")
     OmegaConf.register_new_resolver("model_settings", model_settings, replace=True)
     # Unlike `oc.env`, an empty variable counts as unset.
-    resolver = lambda name, default: variable(name) or default  # noqa: E731
+    resolver = lambda name, default: os.environ.get(name) or default  # noqa: E731
     OmegaConf.register_new_resolver("variable", resolver, replace=True)
 
 

@@ -20,7 +20,6 @@ import yaml
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, plain_text
-from attnlab.process import variable
 
 CONFIG_DIR = "ATTNLAB_CONFIG_DIR"
 # What an option's file has besides settings: rules, its class, a task's kind and its model for
@@ -46,7 +45,7 @@ def add_folder(folder: str | Path) -> None:
 
 def user_folders() -> list[Path]:
     """Return the user's folders of YAML files."""
-    texts = (variable(CONFIG_DIR) or "").split(os.pathsep)
+    texts = os.environ.get(CONFIG_DIR, "").split(os.pathsep)
     return [Path(text).expanduser().absolute() for text in texts if text.strip()]
 
 

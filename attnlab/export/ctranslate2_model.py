@@ -19,21 +19,44 @@ from attnlab.layers.sublayers import RMSNormalization
 from attnlab.tasks.exported import Arrays, Exported, Stack, Transformer
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
 
-FOLDER = "model"
 _NEVER = -1e9
 _ACTIVATIONS = {"relu": 0, "silu": 2, "gelu": 3, "tanh": 5}  # CTranslate2's numbers
 # Settings of multi-head attention that have a counterpart, or that change no prediction.
 _HAVE = {"heads", "units", "biases", "rope", "dropout", "seed", "kwargs"}
 
 
-def check(exported: Exported) -> None:
-    """Raise `RequestError` if the specification has no counterpart of the model."""
+def write(exported: Exported, folder: Path) -> Arrays:
+    """Write the folder `model`, and return the tokens that the written model gives per test item.
+
+    Raises:
+        RequestError: the specification has no counterpart of the model.
+    """
     form = exported.transformer
     if form is None:
         raise RequestError(
             "--format ctranslate2: expected a translator with model=transformer, got another "
             "model: use --format saved_model."
         )
+    _refuse(form)
+    save(form, folder / "model")
+    import ctranslate2
+
+    sources = [text for text, _ in form.encoder.tokens]
+    numbers = {text: number for number, (text, _) in enumerate(form.decoder.tokens)}
+    translator, rows = ctranslate2.Translator(str(folder / "model"), intra_threads=2), []
+    for row, limit in zip(exported.items["tokens"], form.limits, strict=True):
+        (result,) = translator.translate_batch(
+            [[sources[token] for token in row if token != PAD]],
+            beam_size=1,
+            min_decoding_length=0,
+            max_decoding_length=limit - 1,
+            max_input_length=0,
+        )
+        rows.append([numbers[text] for text in result.hypotheses[0]])
+    return {"tokens": pad_rows(rows)}
+
+
+def _refuse(form: Transformer) -> None:
     attentions, reasons = _attentions(form), [form.refused] if form.refused else []
     for attention in attentions:
         if type(attention) is not MultiHeadAttention:
@@ -60,12 +83,6 @@ def _attentions(form: Transformer) -> list[Any]:
         *[layer.self_attention for layer in form.decoder.layers],
         *[layer.cross_attention for layer in form.decoder.layers],
     ]
-
-
-def write(exported: Exported, folder: Path) -> None:
-    """Write the folder `model`."""
-    if exported.transformer is not None:
-        save(exported.transformer, folder / FOLDER)
 
 
 def save(form: Transformer, folder: Path) -> None:
@@ -99,26 +116,6 @@ def save(form: Transformer, folder: Path) -> None:
     spec.optimize()
     folder.mkdir(exist_ok=True)
     spec.save(str(folder))
-
-
-def outputs(exported: Exported, folder: Path) -> Arrays:
-    """Return the tokens that the written model writes for each test item."""
-    import ctranslate2
-
-    form: Any = exported.transformer
-    read = [text for text, _ in form.encoder.tokens]
-    numbers = {text: number for number, (text, _) in enumerate(form.decoder.tokens)}
-    translator, written = ctranslate2.Translator(str(folder / FOLDER), intra_threads=2), []
-    for row, limit in zip(exported.items["tokens"], form.limits, strict=True):
-        (result,) = translator.translate_batch(
-            [[read[token] for token in row if token != PAD]],
-            beam_size=1,
-            min_decoding_length=0,
-            max_decoding_length=limit - 1,
-            max_input_length=0,
-        )
-        written.append([numbers[text] for text in result.hypotheses[0]])
-    return {"tokens": pad_rows(written)}
 
 
 def _set_stack(spec: Any, embeddings: Any, stack: Stack, form: Transformer) -> None:

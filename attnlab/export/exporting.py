@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterable
@@ -10,11 +11,10 @@ from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
-import yaml
 
 from attnlab import __version__
 from attnlab.errors import RequestError, RunFailed, explained
-from attnlab.export.formats import FORMATS
+from attnlab.export import FORMATS
 from attnlab.records.files import write_text
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
@@ -25,11 +25,14 @@ from attnlab.tasks.kinds import kind_of
 ITEMS = 100
 MOST_APART = 1e-4
 PRECISION = "float32"  # of exported models: other libraries compute their weights in it
-_SECTIONS = ("task", "data", "attention", "model", "optimizer", "schedule", "trainer", "seed")
 
 
-def require_exportable(run: RunDirectory, out: Path) -> None:
-    """Raise `RequestError` if a run can't be exported, or `out` exists."""
+def require_exportable(run: RunDirectory, name: str, out: Path) -> None:
+    """Raise `RequestError` if a run can't be exported, a package is missing, or `out` exists."""
+    if missing := [p for p in FORMATS[name].needed if importlib.util.find_spec(p) is None]:
+        raise RequestError(
+            f"--format: {', '.join(missing)} is not installed: pip install 'attnlab[{name}]'."
+        )
     kind = kind_of(run.read_task())
     if kind.predictions.exported is None:
         raise RequestError(f"RUN: expected a run that can be exported, got one of {kind.name}.")
@@ -56,23 +59,21 @@ def export(run: RunDirectory, trained: TrainedRun, name: str, out: Path) -> list
         RunFailed: the exported model's outputs or its tokens of texts differ.
     """
     exported: Exported = load(str(trained.task.kind.predictions.exported))(trained, ITEMS)
-    writer = FORMATS[name].writer
-    load(f"{writer}:check")(exported)
     with explained(f"--out={out}: can't be written"):
         out.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(mkdtemp(prefix=".export-", dir=out.parent))
         try:
-            load(f"{writer}:write")(exported, folder)
+            outputs = load(FORMATS[name].writer)(exported, folder)
             expected = exported.outputs()
             if name == "ctranslate2" and exported.transformer:
                 expected = {"tokens": exported.transformer.greedy()}
-            results = compare(exported, expected, load(f"{writer}:outputs")(exported, folder))
+            results = compare(exported, expected, outputs)
             for file, tokenizer in exported.tokenizers.items():
                 write_text(folder / file, tokenizer.text())
             sample = {name: exported.items[name][:1] for name in exported.inputs}
             np.savez(folder / "sample.npz", **sample)
             shutil.copy(Path(__file__).with_name(f"example_{name}.py"), folder / "example.py")
-            write_text(folder / "README.md", card(exported, name, results, run, trained))
+            write_text(folder / "README.md", _card(exported, name, results, run, trained))
             folder.chmod(0o755)
             folder.replace(out)
         finally:
@@ -120,47 +121,48 @@ def _count_equal(expected: Iterable[Any], rows: Iterable[Any]) -> tuple[int, int
     return sum(first == second for first, second in pairs), len(pairs)
 
 
-def card(
+def _card(
     exported: Exported, name: str, results: list[str], run: RunDirectory, trained: TrainedRun
 ) -> str:
-    """Return README.md: what the model is, its data, scores, check, settings and command."""
+    """Return README.md: what the model is, its data, scores, check and command."""
     config, data = run.read_config(), run.status.read().get("data") or {}
-    attention = config["attention"]["name"]
-    report = trained.task.evaluate(trained.model)
+    attention, report = config["attention"]["name"], trained.task.evaluate(trained.model)
     notes = [
         f"Input `{key}`: {exported.items[key].dtype} "
         f"({', '.join('any' if size is None else str(size) for size in shape)})."
         for key, shape in exported.inputs.items()
     ]
-    notes += [*exported.notes, f"The weights are {PRECISION}."]
-    metrics = [*report.metrics]
-    table = [["", *metrics], ["---"] * (1 + len(metrics))]
+    table = [["", *report.metrics], ["---"] * (1 + len(report.metrics))]
     for row, values in {f"**{attention}**": report.metrics, **report.baselines}.items():
-        numbers = [values.get(metric) for metric in metrics]
+        numbers = [values.get(metric) for metric in report.metrics]
         table.append([row, *("-" if number is None else f"{number:.4g}" for number in numbers)])
-    settings = {key: config[key] for key in _SECTIONS if config.get(key) is not None}
-    command = (run.read_environment() or {}).get("command") or "unknown"
-    parts = [
-        f"# {config['task']['name']} with attention={attention}, seed {config['seed']}",
-        f"Exported from the run `{run.name}` by attnlab {__version__}, weights of epoch "
-        f"{trained.epoch}, as {FORMATS[name].about.partition(',')[0]}.",
-        f"    pip install {FORMATS[name].runtime} numpy tokenizers\n    python example.py",
-        "## Inputs and outputs",
-        _bullets(notes),
-        "## Data",
-        f"{data.get('name', '')}: {data.get('source', '')}. "
-        f"License: {exported.license or 'not known'}.",
-        "## Metrics on the test part",
-        "\n".join(f"| {' | '.join(row)} |" for row in table),
-        _bullets([f"In {report.units}.", *report.notes]),
-        "## Check against attnlab",
-        _bullets(results),
-        "## Settings",
-        f"```yaml\n{yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)}```",
-        "## Command",
-        f"    {command}",
-    ]
-    return "\n\n".join(parts) + "\n"
+    rows = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    return f"""# {config["task"]["name"]} with attention={attention}, seed {config["seed"]}
+
+Exported from the run `{run.name}` by attnlab {__version__}, weights of epoch {trained.epoch}, as
+{FORMATS[name].about.partition(",")[0]}. The run was made by:
+
+    {(run.read_environment() or {}).get("command") or "unknown"}
+
+The example runs after:
+
+    pip install {FORMATS[name].needed[-1]} numpy tokenizers
+    python example.py
+
+{_bullets([*notes, *exported.notes, f"The weights are {PRECISION}."])}
+
+Data: {data.get("name", "")}: {data.get("source", "")}. License: {exported.license or "not known"}.
+
+## Metrics on the test part
+
+{rows}
+
+{_bullets([f"In {report.units}.", *report.notes])}
+
+## Check against attnlab
+
+{_bullets(results)}
+"""
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -15,7 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from attnlab.process import processors, variable
 from attnlab.records.files import flatten
 
 # The variable with the typed command, which a sweep's processes inherit.
@@ -47,13 +46,19 @@ def environment() -> dict[str, Any]:
         "processor_model": _processor_model(),
         "cpus": processors(),
         "gpu": has_gpu(),
-        "xla_flags": (variable("XLA_FLAGS") or "").replace(OWN_XLA_FLAG, "").strip() or None,
-        "threads": {name: value for name in THREADS if (value := variable(name))},
+        "xla_flags": os.environ.get("XLA_FLAGS", "").replace(OWN_XLA_FLAG, "").strip() or None,
+        "threads": {name: value for name in THREADS if (value := os.environ.get(name))},
         "packages": {name: _version(name) for name in PACKAGES},
         "code": code_version(Path(__file__).resolve().parents[2]),
         "user": user,
-        "command": variable(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": os.environ.get(TYPED) or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def has_gpu() -> bool:

@@ -28,7 +28,6 @@ from urllib.parse import unquote
 
 from attnlab import __version__
 from attnlab.errors import RequestError, explained
-from attnlab.process import variable
 from attnlab.records import files
 from attnlab.records.run_directory import REPORT, RunDirectory
 from attnlab.records.status import hold
@@ -74,7 +73,7 @@ _METRIC_WIDTH = 170
 
 def default_uri(runs: Path) -> str:
     """Return the store to use: `$MLFLOW_TRACKING_URI`, else an SQLite file in the runs folder."""
-    return variable("MLFLOW_TRACKING_URI") or store_uri(runs)
+    return os.environ.get("MLFLOW_TRACKING_URI") or store_uri(runs)
 
 
 def store_uri(runs: Path) -> str:
@@ -423,7 +422,7 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
     with suppress(RequestError):  # a kind may have no example
         example = files.read_json(run.path / "served.json")
         signature = infer_signature(*(_served(example[part]) for part in ("input", "output")))
-    before: Any = variable("MLFLOW_TRACKING_URI")  # which the next line sets
+    before: Any = os.environ.get("MLFLOW_TRACKING_URI")  # which the next line sets
     mlflow.set_tracking_uri(client.tracking_uri)
     mlflow.set_experiment(experiment_id=place)
     with TemporaryDirectory(prefix="attnlab-") as scratch, ExitStack() as end:

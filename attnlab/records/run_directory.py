@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from attnlab.errors import RequestError, explained
-from attnlab.process import variable
 from attnlab.records import files
 from attnlab.records.status import Status, is_alive
 
@@ -220,7 +219,7 @@ class ListedRun(NamedTuple):
 
 def default_runs_folder() -> Path:
     """Return the folder of all runs: `$ATTNLAB_RUNS`, else `runs` in the working folder."""
-    return Path(variable("ATTNLAB_RUNS") or "runs").absolute()
+    return Path(os.environ.get("ATTNLAB_RUNS") or "runs").absolute()
 
 
 def list_runs(runs: Path) -> list[ListedRun]:

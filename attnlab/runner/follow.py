@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import RequestError
-from attnlab.process import variable
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
 from attnlab.tasks.declaration import load
@@ -54,7 +53,7 @@ def start_following(folder: Path) -> Follower | None:
             [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=None if variable("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
+            stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
             env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the working folder
             start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
         )

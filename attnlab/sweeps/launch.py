@@ -28,7 +28,6 @@ from attnlab.errors import (
     listen_for_interrupts,
     plain_text,
 )
-from attnlab.process import set_up
 from attnlab.records.environment import processors
 from attnlab.runner.resume import find_run, run
 from attnlab.runner.train import OnEpoch, SweepMember
@@ -165,7 +164,6 @@ def train_elsewhere(
 ) -> tuple[int, list[str | None]]:
     """Do what `train_group` does in a worker process; returns also the number of the group."""
     os.chdir(work.folder)
-    set_up()
     listen_for_interrupts()
     for name in _THREADS if work.threads else ():
         os.environ.setdefault(name, str(work.threads))

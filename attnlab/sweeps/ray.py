@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError, check_for_interrupt, listen_for_interrupts
-from attnlab.process import variable
 from attnlab.records.environment import processors
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _cluster(settings: DictConfig) -> Iterator[None]:
     """Connect to a cluster; a local one starts and ends with the body."""
     import ray
 
-    address = settings.address or variable("RAY_ADDRESS") or "local"
+    address = settings.address or os.environ.get("RAY_ADDRESS") or "local"
     try:
         host, _, port = address.rpartition(":")
         if host:  # Ray itself would wait for minutes

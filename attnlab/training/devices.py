@@ -20,7 +20,7 @@ import tensorflow as tf
 from attnlab.attention.draws import Part, drawn, part_of_batch
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
-from attnlab.process import processors
+from attnlab.records.environment import processors
 from attnlab.training.keras_internals import replaced_dropout
 
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from functools import partial
 
 from attnlab.errors import RequestError
-from attnlab.process import variable
 
 # Packages that Keras imports if installed, for scikit-learn wrappers and image galleries.
 _NOT_NEEDED = ("sklearn", "matplotlib.pyplot")
@@ -39,7 +38,7 @@ def import_tensorflow() -> None:
 
 
 def _import_quietly() -> None:
-    home = variable("KERAS_HOME")
+    home = os.environ.get("KERAS_HOME")
     os.environ |= {"KERAS_BACKEND": "tensorflow", "KERAS_HOME": os.devnull}
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
@@ -77,7 +76,7 @@ def vectorize_short_loops() -> None:
     LLVM unrolls such short loops before it looks for loops to vectorize. XLA reads the flag at its
     first compilation. A user's own setting of the flag, or a file of flags, is not changed.
     """
-    flags = (variable("XLA_FLAGS") or "").strip()
+    flags = os.environ.get("XLA_FLAGS", "").strip()
     if not flags or (flags.startswith("-") and _OPTIONS not in flags):
         ours = f"{_OPTIONS}=xla_cpu_disable_loop_unrolling"
         os.environ["XLA_FLAGS"] = f"{flags} {ours}".strip()
