@@ -1,8 +1,7 @@
 """The functions of `import attnlab`, which work in the caller's process.
 
 A run sets the random seed of Python, NumPy and Keras, clears Keras's session and makes TensorFlow
-deterministic, as in `attnlab` itself. Its figures, and its copy in MLflow, are made by another
-process.
+deterministic. Its figures, and its copy in MLflow, are made by another process.
 
 All functions raise `RequestError` if an argument is wrong or doesn't fit the data. Training raises
 `RunFailed` or `SweepFailed`, and on Ctrl-C `KeyboardInterrupt`; the same call then continues.
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from attnlab.comparison.comparison import Comparisons
+    from attnlab.runner.loading import TrainedRun
 
 _FILTERS = ("task", "attention", "where", "state", "failed", "sweep", "since")
 Names = str | Iterable[str]
@@ -105,9 +105,7 @@ class Result:
     @property
     def model(self) -> keras.Model:
         """The Keras model with the weights of the best epoch."""
-        from attnlab.runner.loading import TrainedRun
-
-        return TrainedRun.load(self._run).model
+        return self._trained("best").model
 
     def predict(self, inputs: Any = None, *, epoch: int | str = "best", **settings: Any) -> Any:
         """Return predictions: forecasts (N, steps) or (steps,), for other kinds a list.
@@ -118,9 +116,7 @@ class Result:
             epoch: which weights to use: a number, `best`, `last`, or `average` of the last epochs.
             **settings: `steps` to forecast, or the `beam` of a translation.
         """
-        from attnlab.runner.loading import TrainedRun
-
-        trained = TrainedRun.load(self._run, str(epoch))
+        trained = self._trained(str(epoch))
         values = trained.task.serve(trained.model, inputs, **settings)
         return values.tolist() if values.dtype == object else values
 
@@ -131,6 +127,11 @@ class Result:
         changes = {} if epochs is None else {"trainer.epochs": str(epochs)}
         with _working(["resume", str(self.folder), *(f"{k}={v}" for k, v in changes.items())]):
             return Result(resume(RunDirectory.open(self.folder), changes, quiet=True))
+
+    def _trained(self, epoch: str) -> TrainedRun:
+        from attnlab.runner.loading import TrainedRun
+
+        return TrainedRun.load(self._run, epoch)
 
 
 class Comparison:
@@ -241,7 +242,7 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
     Examples:
         >>> attnlab.runs(task="sunspots", state="completed", since="1d")
     """
-    return _frame(map(row, _filters(**filters).apply(listed_runs(_path(runs_folder)))))
+    return _frame(map(row, _filters(**filters).apply(listed_runs(runs_folder))))
 
 
 def compare(by: str = "attention", *, runs_folder: Folder = None, **choices: Any) -> Comparison:
@@ -258,7 +259,7 @@ def compare(by: str = "attention", *, runs_folder: Folder = None, **choices: Any
         >>> attnlab.compare(by="attention", task="sunspots").table
     """
     filters = {name: choices.pop(name) for name in _FILTERS if name in choices}
-    return Comparison(compared(_filters(**filters), _path(runs_folder), by, **choices))
+    return Comparison(compared(_filters(**filters), runs_folder, by, **choices))
 
 
 @contextmanager
@@ -298,16 +299,10 @@ def _filters(
     state: Names = (),
     **others: Any,
 ) -> Filters:
-    settings = tuple(_words(where or {}, swept=True))
-    return Filters(_names(task), _names(attention), settings, _names(state), **others)
-
-
-def _names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _path(folder: Folder) -> str | None:
-    return None if folder is None else os.fspath(folder)
+    tasks, attentions, states = (
+        (names,) if isinstance(names, str) else tuple(names) for names in (task, attention, state)
+    )
+    return Filters(tasks, attentions, tuple(_words(where or {}, swept=True)), states, **others)
 
 
 def _frame(rows: Any) -> pd.DataFrame:

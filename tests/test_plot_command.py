@@ -24,7 +24,7 @@ def test_wrong_requests_are_refused(here, trained):
     for words in ([], ["embeddings"], ["latest", "latest"]):
         assert_refused(here("plot", *words), "RUN: expected RUN, positional-encoding, or one of")
     refused = here("plot", "embeddings", trained.folder)
-    assert_refused(refused, "RUN: expected a run of translation", "is one of forecasting")
+    assert_refused(refused, "RUN: expected a run that this command can use", "attnlab forecast")
 
 
 def test_a_run_is_drawn(here, trained):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import click
 
@@ -31,27 +29,21 @@ def command(name: str) -> int:
     from attnlab.attention import contract
 
     cls, content = option_class("attention", name), option_content("attention", name) or {}
-    settings = contract.settings(content)
-    variants = [{**settings, **changes} for changes in contract.variants(content)]
-    failed = 0
+    defaults = contract.settings(content)
+    variants = [{**defaults, **changes} for changes in contract.variants(content)]
+    failed, rules = 0, len(contract.CHECKS)
     for check in contract.CHECKS:
-        calls = [functools.partial(check, functools.partial(cls, **kwargs)) for kwargs in variants]
-        failed += _has_failed(str(check.__doc__).partition("\n")[0], calls)
-    rules = len(contract.CHECKS)
+        failures = []
+        for settings in variants:
+            try:
+                check(functools.partial(cls, **settings))
+            except Exception as error:
+                is_a_sentence = isinstance(error, AssertionError | RequestError)
+                failures.append(plain_text(error) if is_a_sentence else failure(error))
+        failed += bool(failures)
+        rule = str(check.__doc__).partition("\n")[0]
+        click.echo(f"{'failed' if failures else 'ok':<8}{rule}")
+        for text in dict.fromkeys(failures):
+            click.echo(f"{'':<8}- {text}")
     click.echo(f"{name} satisfies {rules - failed} of {rules} rules of the contract")
     return 1 if failed else 0
-
-
-def _has_failed(rule: str, calls: Sequence[Callable[[], Any]]) -> bool:
-    """Run the checks of a rule and print the result; returns whether any failed."""
-    failures = []
-    for call in calls:
-        try:
-            call()
-        except Exception as error:
-            is_a_sentence = isinstance(error, AssertionError | RequestError)
-            failures.append(plain_text(error) if is_a_sentence else failure(error))
-    click.echo(f"{'failed' if failures else 'ok':<8}{rule}")
-    for text in dict.fromkeys(failures):
-        click.echo(f"{'':<8}- {text}")
-    return bool(failures)

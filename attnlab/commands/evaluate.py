@@ -46,15 +46,13 @@ def command(
     If you moved a data file of RUN, give the new path by its setting, such as task.path=FILE; its
     content must be the same. --files needs no corpus, but then baselines that need it are left out.
     """
-    folder = options.find_trained(run, runs, None, epoch, average)
-    others = options.key_values(changes, "a data file such as task.path=FILE")
-    own = [key for key in folder.status.read().get("file_hashes", {}) if key in others]
-    moved = {key: others.pop(key) for key in own}
+    folder = options.find_trained(run, runs, epoch, average)
+    moved = options.key_values(changes, "a data file such as task.path=FILE")
     if part and files:
         raise RequestError("--part, --files: give only one of them.")
     paths = [existing_file(path, "--files") for path in files or ()]
     kind, settings = kind_of(folder.read_task()), {}
-    for option, value in {"--files": paths or None, "--beam": beam, **others}.items():
+    for option, value in {"--files": paths or None, "--beam": beam}.items():
         if value is None:
             continue
         if option not in kind.scoring.evaluation:

@@ -38,7 +38,7 @@ def command(
     the exported model are compared with attnlab's own on 100 test items, so the data of RUN must
     be there.
     """
-    folder = options.find_trained(run, runs, None, epoch, average)
+    folder = options.find_trained(run, runs, epoch, average)
     from attnlab.export.exporting import PRECISION, export, require_exportable
     from attnlab.runner.loading import TrainedRun
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -54,27 +53,24 @@ def command(
         raise RequestError("--epochs: --plot needs it, and --epoch and --average can't be with it.")
     options.check_figure(plot, "--plot")
     epoch = "last" if epochs else epoch
-    folder = options.find_trained(run, runs, None, epoch, average)
+    folder = options.find_trained(run, runs, epoch, average)
     from attnlab.report.heads import LEFT, head_cells, head_rows, heads_figure
     from attnlab.runner.loading import TrainedRun
     from attnlab.runner.train import load_weights
 
     trained = TrainedRun.load(folder, epoch, average)
     options.load_data(trained, folder)
-    rows: list[dict[str, Any]] = []
-    if not epochs:
-        rows += head_rows(trained.task, trained.model, "test", _ITEMS)
+    rows = [] if epochs else [*head_rows(trained.task, trained.model, _ITEMS)]
     for number in folder.weights_epochs() if epochs else ():
         path = folder.weights_path(number)
         load_weights(trained.model, [path], f"the weights of epoch {number}")
-        measured = head_rows(trained.task, trained.model, "test", _ITEMS)
-        rows += [{"epoch": number, **row} for row in measured]
+        measures = head_rows(trained.task, trained.model, _ITEMS)
+        rows += [{"epoch": number, **row} for row in measures]
     if as_json:
         click.echo(json_text(rows))
     else:
-        left = ("epoch", *LEFT) if epochs else LEFT
-        header, cells = head_cells(rows, left)
-        table = plain_table(header, left)
+        header, cells = head_cells(rows)
+        table = plain_table(header, LEFT)
         for row in cells:
             table.add_row(*row)
         plain_console().print(table)

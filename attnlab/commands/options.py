@@ -22,7 +22,6 @@ from attnlab.records.run_directory import (
     run_folders,
 )
 from attnlab.records.status import shown_state
-from attnlab.tasks.declaration import Kind
 from attnlab.tasks.kinds import kind_of, known_kind
 
 if TYPE_CHECKING:
@@ -182,21 +181,16 @@ def runs_folder(runs: str | Path | None) -> Path:
     return Path(runs).expanduser() if runs else default_runs_folder()
 
 
-def listed_runs(runs: str | None) -> list[ListedRun]:
+def listed_runs(runs: str | Path | None) -> list[ListedRun]:
     """List all runs of the folder that `--runs` names, the oldest first; it must exist."""
     folder = runs_folder(runs)
     if runs and not folder.is_dir():
-        raise RequestError(f"--runs: expected an existing folder, got {runs!r}.")
+        raise RequestError(f"--runs: expected an existing folder, got {str(runs)!r}.")
     return list_runs(folder)
 
 
-def chosen_runs(filters: Filters, runs: str | None, everything: bool) -> Chosen:
-    """Choose runs of a folder by filters.
-
-    Args:
-        filters: Conditions on the runs.
-        runs: The folder; None for the default one.
-        everything: Choose by the filters alone; otherwise as `choose_runs` does.
+def chosen_runs(filters: Filters, runs: str | Path | None, everything: bool) -> Chosen:
+    """Choose runs of a folder by `filters` alone, or unless `everything` as `choose_runs` does.
 
     Raises:
         RequestError: The folder has no runs, or none fits.
@@ -231,12 +225,11 @@ def has_weights(entry: ListedRun) -> bool:
 
 
 def find(run: str, runs: str | Path | None, what: str = "a run", *fits: _Fits) -> RunDirectory:
-    """Find the run that RUN names.
+    """Find the run that RUN names: by its folder or its MLflow id, or the `latest` that fits.
 
     Args:
-        run: A run folder, an MLflow run id or its first characters, or `latest`: the newest run
-            that fits.
-        runs: The folder of runs, such as the value of `--runs`; None: the default folder.
+        run: What the user typed.
+        runs: The folder of runs.
         what: What fits, such as `a completed run`.
         *fits: Whether a run fits; the newest run that fits the first condition, else the second.
 
@@ -253,50 +246,43 @@ def find(run: str, runs: str | Path | None, what: str = "a run", *fits: _Fits) -
             return RunDirectory.open(entry.run.path)
     raise RequestError(
         f"RUN: latest: expected {what}, but there is none among the {len(listed)} runs in "
-        f"{str(folder)!r}. Train one first. Another folder of runs: "
-        f"{OTHER_FOLDER}."
+        f"{str(folder)!r}. Train one first. Another folder of runs: {OTHER_FOLDER}."
     )
 
 
 def find_trained(
     run: str,
-    runs: str | None,
-    kind: Kind | None,
+    runs: str | Path | None,
     epoch: str | None,
     average: int | None = None,
-    reads: Callable[[str], bool] = lambda task: True,
+    reads: Callable[[str], bool] = lambda task: known_kind(task) is not None,
 ) -> RunDirectory:
-    """Find the run that RUN names, for a command that loads its weights.
+    """Find the run that RUN names, for a command that loads the weights of `epoch` and `average`.
 
     Args:
         run: See `find`.
         runs: See `find`.
-        kind: The kind of task that the run must have; None for any kind.
-        epoch: Which weights, see `TrainedRun.load`. Only a completed run has a best epoch.
-        average: How many epochs' weights are averaged, see `TrainedRun.load`.
+        epoch: See `TrainedRun.load`. Only a completed run has a best epoch.
+        average: See `TrainedRun.load`.
         reads: Whether the command can use runs of a task, given its name.
 
     Raises:
-        RequestError: The run doesn't exist, is damaged, or is of another kind.
+        RequestError: The run doesn't exist, is damaged, or is of another task.
     """
     needs_best = (epoch or ("last" if average else "best")) == "best"
 
     def fits(entry: ListedRun) -> bool:
-        task = str(entry.status["task"])
-        is_of_kind = (run_kind := known_kind(task)) and kind in (None, run_kind) and reads(task)
-        return bool(is_of_kind) and has_weights(entry) and (is_completed(entry) or not needs_best)
+        is_trained = has_weights(entry) and (is_completed(entry) or not needs_best)
+        return is_trained and reads(str(entry.status["task"]))
 
-    of = f" of {kind.name}" if kind else ""
-    what = f"a {'completed ' * needs_best}run{of} with saved weights that this command can use"
+    what = f"a {'completed ' * needs_best}run with saved weights that this command can use"
     folder = find(run, runs, what, fits)
-    task = folder.read_task()
-    if kind and (run_kind := kind_of(task)).name != kind.name:
+    if not reads(task := folder.read_task()):
+        command = kind_of(task).predictions.command
         raise RequestError(
-            f"RUN: expected a run of {kind.name}, but {folder.path} is one of {run_kind.name}: use "
-            f"attnlab {run_kind.predictions.command}."
+            f"RUN: expected a run that this command can use, got {folder.path} of task={task}: use "
+            f"attnlab {command}."
         )
-    if not reads(task):
-        raise RequestError(f"RUN: this command can't use a run of task={task}: {folder.path}.")
     return folder
 
 

@@ -10,7 +10,7 @@ import click
 from attnlab.commands import options
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.declaration import Kind, load
-from attnlab.tasks.kinds import kinds
+from attnlab.tasks.kinds import kinds, known_kind
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
@@ -67,9 +67,12 @@ def command(names: tuple[str, ...], output: Path | None, runs: str | None) -> No
 
         output, figures = output or Path(_POSITIONS), positional_figures(sinusoidal(100, 128))
     elif name:
-        declared = maps[name].vocabulary_map
-        reads = {"reads": load(declared.fits)} if declared and declared.fits else {}
-        folder = options.find_trained(run[0], runs, maps[name], "best", **reads)
+        kind, fits = maps[name], maps[name].vocabulary_map.fits  # type: ignore[union-attr]
+
+        def reads(task: str) -> bool:
+            return known_kind(task) is kind and (fits is None or load(fits)(task))
+
+        folder = options.find_trained(run[0], runs, "best", reads=reads)
         from attnlab.runner.loading import TrainedRun
 
         output = output or folder.plots

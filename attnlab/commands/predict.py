@@ -5,7 +5,6 @@ All do the same; each is built from what the predictor of its kind declares.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import inspect
 import io
@@ -22,10 +21,10 @@ from attnlab.commands import options
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import replacing
 from attnlab.tasks.declaration import Kind, load
+from attnlab.tasks.kinds import known_kind
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 _Decorator = Callable[[Any], Any]
-_READ = 1 << 16  # most bytes that are read from standard input at once
 
 
 def prediction_command(kind: Kind) -> click.Command:
@@ -108,7 +107,11 @@ def _run(
         raise RequestError(f"{flags}: needs {option} FILE.png.")
     if table and as_json:
         raise RequestError("--csv, --json: give only one of them.")
-    folder = options.find_trained(run, runs, kind, epoch, average)
+
+    def reads(task: str) -> bool:
+        return known_kind(task) is kind
+
+    folder = options.find_trained(run, runs, epoch, average, reads)
     predictor = declared(Request(folder, _report, words, files), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
     from attnlab.runner.loading import TrainedRun
@@ -144,42 +147,31 @@ def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
     chunks = parts if inputs else input_lines(predictor.takes.name.lower(), size)
     if not drawn:
         return chunks
-    few = [*islice(chain.from_iterable(chunks), predictor.most_drawn + 1)]
-    if 0 < len(few) <= predictor.most_drawn:
+    most = predictor.most_drawn
+    few = [*islice(chain.from_iterable(chunks), most + 1)]
+    if 0 < len(few) <= most:
         return [few]
-    number = f"1 to {predictor.most_drawn} {predictor.noun}s"
-    if predictor.most_drawn == 1:
-        number = f"one {predictor.noun}"
+    number = f"one {predictor.noun}" if most == 1 else f"1 to {most} {predictor.noun}s"
     got = "more" if few else "none"
     raise RequestError(f"{_flag(predictor.figure)}: expected {number}, got {got}.")
 
 
 def input_lines(noun: str, together: int) -> Iterator[list[str]]:
-    """Yield lists of lines of standard input: all that can be read without waiting for more.
-
-    Args:
-        noun: What a line is, for messages, such as `sentence`.
-        together: The most lines of a list.
+    """Yield lists of at most `together` lines of standard input; single lines from a terminal.
 
     Raises:
         RequestError: Standard input is closed, or isn't UTF-8.
     """
     if sys.stdin is None:
         raise RequestError(f"{noun}: expected a {noun}, or standard input, which is closed.")
-    if sys.stdin.buffer.isatty():
+    if is_typed := sys.stdin.isatty():
         _report(f"type a {noun} and press Enter; Ctrl-D ends.")
-    decoder, unfinished, is_open = codecs.getincrementaldecoder("utf-8-sig")(), "", True
-    while is_open:
-        data = sys.stdin.buffer.read1(_READ)  # type: ignore[union-attr]
-        is_open = bool(data)
-        try:
-            *lines, unfinished = (unfinished + decoder.decode(data, not is_open)).split("\n")
-        except UnicodeDecodeError as error:
-            raise RequestError(f"standard input: not UTF-8: {error.reason}.") from error
-        if unfinished and not is_open:
-            lines.append(unfinished)
-        for start in range(0, len(lines), together):
-            yield [line.removesuffix("\r") for line in lines[start : start + together]]
+    stream = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="\n")
+    try:
+        while lines := [*islice(stream, 1 if is_typed else together)]:
+            yield [line.removesuffix("\n").removesuffix("\r") for line in lines]
+    except UnicodeDecodeError as error:
+        raise RequestError(f"standard input: not UTF-8: {error.reason}.") from error
 
 
 def _report(text: str) -> None:

@@ -10,7 +10,6 @@ import click
 from attnlab import __version__
 from attnlab.commands import options
 from attnlab.comparison.selection import read_settings, setting
-from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
@@ -51,75 +50,58 @@ def command(
 
     RUN is a run folder, an MLflow run id or its first characters, or "latest" (the newest completed
     run); SWEEP is the name of a sweep. The page is one HTML file that works offline.
-    A slider shows attention epoch by epoch; computing it takes some seconds per group. A page in
-    the folder of a tracked run or sweep is also logged to MLflow.
+    A slider shows attention epoch by epoch; computing it takes some seconds per group.
     """
-    folder = options.runs_folder(runs)
     if out and out.suffix != ".html":
         raise RequestError(f"--out={out}: must end with .html.")
     if len(names) > 1 and not out:
         raise RequestError("--out: name the file of the page, because there are several runs.")
+    folder = options.runs_folder(runs)
     listed = list_runs(folder)
     sweeps = sweep_names(listed)
     chosen: dict[Path, ListedRun] = {}
     for name in names:
-        is_sweep = name in sweeps
-        for entry in runs_of_sweep(listed, name) if is_sweep else [_run(name, folder, sweeps)]:
-            chosen[entry.run.path] = entry
+        if name in sweeps:
+            place, members = folder / "sweeps" / name, runs_of_sweep(listed, name)
+        else:
+            try:
+                run = options.find(name, folder, "a completed run", options.is_completed)
+            except NoSuchRun as error:
+                hint = did_you_mean(name, sweeps) or f" Sweeps: {', '.join(sweeps) or 'none'}."
+                raise RequestError(f"{error}{hint}") from error
+            place, members = run.path, [ListedRun.of(run)]
+        chosen |= {entry.run.path: entry for entry in members}
     if not chosen:
         raise RequestError(f"SWEEP: {names[0]} has no runs yet.")
     entries = sorted(chosen.values(), key=lambda e: (str(e.status["started"]), e.run.name))
-    status, is_one = entries[0].status, len(names) == 1
-    sweep = folder.absolute() / "sweeps" / names[0] if is_one and names[0] in sweeps else None
-    varied = ",".join(_varied(sweep, entries[0])) if sweep else ""
-    compared = options.keys(by or varied or "attention", "--by")
+    path = (out or place / REPORT).absolute()
+    groups = options.keys(by, "--by") or _varied(place, entries[0]) or ("attention",)
     tasks = sorted({str(entry.status["task"]) for entry in entries})
-    title = f"{', '.join(tasks)} by {', '.join(compared)}"
-    if is_one and sweep is None:
-        title = f"{status['task']} · {in_prose(str(status['attention']))} · seed {status['seed']}"
-    place = (sweep or entries[0].run.path) / REPORT
-    path = (out or place).absolute()
+    title = f"{', '.join(tasks)} by {', '.join(groups)}"
     from attnlab.comparison.comparison import Options
     from attnlab.report.page import runs_page
     from attnlab.views.html.page import page_text
 
-    about = f"{len(entries)} run{'s' * (len(entries) > 1)}"
-    about += f" of sweep {sweep.name}" if sweep else ""
     page = runs_page(
-        title,
+        entries[0].run.name if len(entries) == 1 else title,
         entries,
-        Options(compared, metric=metric),
+        Options(groups, metric=metric),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
-        about=f"attnlab {__version__}, {about}",
+        about=f"attnlab {__version__}, {len(entries)} run{'s' * (len(entries) > 1)}",
         announce=lambda text: click.echo(f"attnlab: {text}", err=True),
     )
-    text = page_text(page)
     with explained(f"--out: {path} can't be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, text)
-    if is_one and path == place.absolute():
-        from attnlab.runner.follow import complete, complete_sweep
-
-        ours = [entry.run for entry in entries]
-        for problem in complete_sweep(sweep, ours) if sweep else complete(ours[0]):
-            click.echo(f"attnlab: warning: {problem}", err=True)
+        files.write_text(path, page_text(page))
     click.echo(f"report: {path} ({path.stat().st_size / 1000:,.0f} kB)")
 
 
-def _run(name: str, folder: Path, sweeps: list[str]) -> ListedRun:
+def _varied(folder: Path, entry: ListedRun) -> tuple[str, ...]:
+    """Return the config keys that a sweep varies, except `_APART`; none for a run's folder."""
     try:
-        return ListedRun.of(options.find(name, folder, "a completed run", options.is_completed))
-    except NoSuchRun as error:
-        hint = did_you_mean(name, sweeps) or f" Sweeps: {', '.join(sweeps) or 'none'}."
-        raise RequestError(f"{error}{hint}") from error
-
-
-def _varied(sweep: Path, entry: ListedRun) -> list[str]:
-    """List the config keys that a sweep varies, except `_APART`."""
-    try:
-        varying = files.read_json(sweep / "sweep.json").get("varying") or {}
+        varying = files.read_json(folder / "sweep.json").get("varying") or {}
         settings = read_settings(entry.run)
     except RequestError:
-        return []
+        return ()
     groups = [key for key in varying if key.partition(".")[0] not in _APART]
-    return [key for key in groups if setting(settings, key) is not None]
+    return tuple(key for key in groups if setting(settings, key) is not None)

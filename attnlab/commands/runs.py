@@ -47,9 +47,7 @@ def command(
     The states are: completed; running; failed (an error ended it); killed (attnlab resume continues
     it); pruned (a search stopped it early); damaged (its folder is incomplete).
     """
-    if verb := context.invoked_subcommand:
-        if filters:
-            raise RequestError(f"Write filters after {verb}: attnlab runs {verb} --failed ...")
+    if context.invoked_subcommand:
         return
     listed = options.listed_runs(runs)
     chosen = filters.apply(listed)
@@ -92,8 +90,6 @@ def remove(names: tuple[str, ...], filters: Filters, yes: bool, runs: str | None
     for entry in entries:
         if shown_state(entry.status) == "running":
             raise RequestError(f"RUN: {entry.run.path} is running: stop it first.")
-        if entry.run.path.is_symlink():
-            raise RequestError(f"RUN: {entry.run.path} is a link. Name the run's own folder.")
     print_rows([row(entry) for entry in entries])
     if not yes and not click.confirm(f"Remove {_count(entries)}?"):
         click.echo("Nothing was removed.")

@@ -25,8 +25,6 @@ _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
 # Columns of numbers -> the entry of a row that names the number's metric.
 _NUMBERS = {"best": "monitor", "test": "metric", "skill": "task"}
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
-# Every run has these, also a run of a task that isn't installed here.
-_LOSSES = ("val_loss", "train_loss")
 
 
 def row(entry: ListedRun) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def _results(entry: ListedRun) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     with suppress(RequestError):
         metrics = entry.run.read_metrics()
-    trained = entry.status.get("epoch", 0)
+    task, trained = entry.status["task"], entry.status.get("epoch", 0)
     if metrics and metrics.get("epochs", trained) >= trained:
         return {
             "monitor": metrics.get("monitor"),
@@ -68,20 +66,18 @@ def _results(entry: ListedRun) -> dict[str, Any]:
     history: dict[str, list[float]] = {}  # there is no result, or it is older than the last epochs
     with suppress(RequestError):
         history = entry.run.history.read()
-    task = entry.status["task"]
     kind = known_kind(task)
-    columns = [kind.scoring.monitored, *_LOSSES] if kind else _LOSSES
-    monitor = next((column for column in columns if column in history), None)
-    values = [value for value in history.get(monitor or "", []) if math.isfinite(value)]
-    best = min if monitor and _is_lower_better(task, monitor) else max
-    results = {"monitor": monitor, "best": best(values, default=None)}
+    monitor = kind.scoring.monitored if kind else ""
+    values = [value for value in history.get(monitor, []) if math.isfinite(value)]
+    best = min if _is_lower_better(task, monitor) else max
     seconds = sum(history["seconds"]) if "seconds" in history else None
-    return {**results, "metric": None, "test": None, "skill": None, "seconds": seconds}
+    none = dict.fromkeys(("metric", "test", "skill"))
+    return {"monitor": monitor, "best": best(values, default=None), **none, "seconds": seconds}
 
 
 def _is_lower_better(task: str, name: str) -> bool:
     kind = known_kind(task)
-    return kind.scoring.is_lower_better(name) if kind else name in _LOSSES
+    return kind is not None and kind.scoring.is_lower_better(name)
 
 
 def best_first(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:

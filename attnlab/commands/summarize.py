@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnlab.commands import options
 from attnlab.errors import RequestError
-from attnlab.text.cleaning import normalized
 from attnlab.text.reading import read_text
-from attnlab.text.vocabulary import cut_warning, unknown_warning
-
-if TYPE_CHECKING:
-    from attnlab.text.summary import Encoder
 
 
 @click.command("summarize", context_settings={"show_default": True})
@@ -42,49 +36,27 @@ def command(
     by an encoder: that of a RUN, or that of a PRESET given by its folder or handle. Prints one
     sentence per line, in the order of the text; --json also has distances to the centres.
     """
-    text = read_text(path, "FILE")
+    text, vectors = read_text(path, "FILE"), None
     from attnlab.text.summary import summary
 
-    vectors = _encoder(encoder, runs) if encoder else None
+    if encoder:
+        from attnlab.encoders.opening import open_source, vectors_by
+        from attnlab.training.tensorflow_internals import import_tensorflow
+
+        try:
+            # A preset's handle has "_" or "://", which the id of a run has not.
+            if not os.path.isdir(encoder) and "_" not in encoder and "://" not in encoder:
+                reads = "masked_words".__eq__
+                encoder = str(options.find_trained(encoder, runs, "best", reads=reads).path)
+            import_tensorflow()
+            vectors = vectors_by(
+                open_source(encoder), lambda text: click.echo(f"attnlab: warning: {text}", err=True)
+            )
+        except RequestError as error:
+            text = re.sub("^(RUN|model.path):", "--encoder:", str(error))
+            raise RequestError(text) from error
     chosen = summary(text, sentences, language=language, encoder=vectors)
     if as_json:
         content = [{**s._asdict(), "distance": round(s.distance, 6)} for s in chosen]
         return click.echo(json.dumps({"sentences": content}, ensure_ascii=False, indent=2))
     return click.echo("\n".join(" ".join(sentence.text.split()) for sentence in chosen))
-
-
-def _encoder(name: str, runs: str | None) -> Encoder:
-    """Return the encoder of a run, at its best epoch, or of a preset given by folder or handle."""
-    from attnlab.encoders.opening import open_source, vectors_by
-    from attnlab.training.tensorflow_internals import import_tensorflow
-
-    path = Path(name).expanduser()
-    is_preset = "_" in name or "://" in name
-    if os.path.isdir(path):  # unlike `Path.is_dir`, it accepts very long names
-        is_preset = not (path / "status.json").is_file()
-    try:
-        if not is_preset:
-            reads = "masked_words".__eq__
-            name = str(options.find_trained(name, runs, None, "best", reads=reads).path)
-        import_tensorflow()
-        source = open_source(name)
-        vectors = vectors_by(source)
-    except RequestError as error:
-        text = str(error).replace("RUN:", "--encoder:", 1).replace("model.path:", "--encoder:", 1)
-        raise RequestError(text) from error
-
-    def encode(sentences: Sequence[str]) -> Any:
-        """Make vectors; warns about unknown words and cut sentences."""
-        texts, most = [normalized(sentence) for sentence in sentences], source.max_length - 2
-        words = [word for text in texts for word in source.tokenizer.unknown(text)]
-        lengths = map(len, source.tokenizer.encode(texts))
-        cut = [text for text, length in zip(texts, lengths, strict=True) if length > most]
-        for warning in (
-            unknown_warning(words, set()),
-            cut_warning("sentence", most, cut[0]) if cut else None,
-        ):
-            if warning:
-                click.echo(f"attnlab: warning: {warning}", err=True)
-        return vectors(sentences)
-
-    return encode

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from attnlab.config.options import option_content
-from attnlab.encoders.runs import RunSource, is_run
+from attnlab.config.options import option_class, option_content
 from attnlab.errors import RequestError
 from attnlab.records.files import write_json
+from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.sweep_runs import runs_of_sweep
 from attnlab.text.cleaning import normalized
-from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, pad_rows
+from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, pad_rows
+from attnlab.text.vocabulary import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
     from attnlab.encoders.presets import PresetSource
+    from attnlab.layers.transformer import TextEncoder
 
 # A source has `path`, `attention` (name and settings), `tokenizer`, and `max_length`, the most
 # tokens of a row; `make` creates the layer, `fill` assigns its pretrained weights.
@@ -32,7 +35,117 @@ Source: TypeAlias = "RunSource | PresetSource"
 # Devlin et al. 2019 (appendix A.3) tried 2e-5 to 5e-5.
 _RATE_OF_OUTPUT, _RATE_OF_RUNS, _RATE_OF_PRESETS = 0.005, 0.0005, 0.00005
 _FILE = "encoder.json"
+_TASK, _TOKENIZER = "masked_words", "tokenizer.json"
 _TOGETHER = 64  # texts per batch
+
+
+class RunSource:
+    """The encoder of a run, with the weights of the best epoch; see `Source`."""
+
+    kind = "run"
+
+    def __init__(
+        self, content: Mapping[str, Any], tokenizer: Tokenizer, run: RunDirectory | None = None
+    ) -> None:
+        self._content, self.tokenizer, self._run = content, tokenizer, run
+        self.path: str = content["path"]
+        self.attention: Mapping[str, Any] = content["attention"]
+        self.max_length: int = content["most"]
+
+    @classmethod
+    def open(cls, path: str, seed: int | None = None) -> RunSource:
+        """Open the encoder in a run's folder, or of the run with a seed in a sweep's folder.
+
+        Raises:
+            RequestError: the run has no encoder, isn't completed, or a file is damaged.
+        """
+        run = _find_run(Path(path).expanduser(), seed)
+        config = run.read_config()
+        if config["task"]["name"] != _TASK:
+            raise RequestError(
+                f"model.path: expected a run of task={_TASK}, got {path}, a run of "
+                f"task={config['task']['name']}."
+            )
+        run.status.require_completed("")
+        tokenizer = Tokenizer.load(run.assets / _TOKENIZER)
+        # Positions are learned up to the task's `max_length`, even if all texts are shorter.
+        content = {
+            "kind": cls.kind,
+            "path": path,
+            "attention": config["attention"],
+            "model": {key: value for key, value in config["model"].items() if key != "name"},
+            "words": tokenizer.size + 1,
+            "most": config["task"]["max_length"],
+        }
+        return cls(content, tokenizer, run)
+
+    @classmethod
+    def read(cls, folder: Path, content: Mapping[str, Any]) -> RunSource:
+        """Read what `save` wrote and returned."""
+        return cls(content, Tokenizer.load(folder / _TOKENIZER))
+
+    def save(self, folder: Path) -> Mapping[str, Any]:
+        """Write the tokenizer; returns a description of the encoder for `read`, JSON-ready."""
+        self.tokenizer.save(folder / _TOKENIZER)
+        return self._content
+
+    def make(self) -> TextEncoder:
+        """Create the layer, without building it."""
+        from attnlab.layers.transformer import TextEncoder, self_attention
+
+        settings = dict(self._content["model"])
+        mechanism = {key: value for key, value in self.attention.items() if key != "name"}
+        cls = option_class("attention", self.attention["name"])
+        layers = self_attention(partial(cls, **mechanism), settings)
+        sizes = {"vocabulary": self._content["words"], "most": self.max_length}
+        return TextEncoder(attention=layers, name="encoder", **sizes, **settings)
+
+    def fill(self, encoder: TextEncoder) -> None:
+        """Assign the trained weights to a built layer of `make`.
+
+        Raises:
+            RequestError: the weights are missing or damaged.
+        """
+        import keras
+
+        class Holder(keras.Model):
+            """A model with only the encoder, in the attribute that the trained model has."""
+
+            def load_own_variables(self, store: Any) -> None:
+                """Ignore the weights of the output layer in the file."""
+
+        if self._run is None:
+            raise RequestError(f"model.path: expected a run of task={_TASK}, got {self.path}.")
+        path = self._run.weights_path(int(self._run.read_metrics()["best_epoch"]))
+        holder = Holder()
+        holder.encoder = encoder
+        holder.built = True
+        try:
+            holder.load_weights(path)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise RequestError(f"{path}: expected the weights of an encoder: {reason}") from error
+
+
+def is_run(path: str) -> bool:
+    """Whether a path is the folder of a run or of a sweep."""
+    folder = Path(path).expanduser()
+    return (folder / "status.json").is_file() or (folder / "sweep.json").is_file()
+
+
+def _find_run(path: Path, seed: int | None) -> RunDirectory:
+    """Return the run in a folder, or that with a seed in a sweep's folder, or its first one."""
+    if not (path / "sweep.json").is_file():
+        return RunDirectory.open(path)
+    runs = [entry.run for entry in runs_of_sweep(list_runs(path.parent.parent), path.name)]
+    if seed is not None:
+        runs = [run for run in runs if run.read_config().get("seed") == seed]
+    if not runs or (seed is not None and len(runs) > 1):
+        which = "runs" if seed is None else f"one run with seed={seed}"
+        raise RequestError(
+            f"model.path: expected a sweep that has {which}, got {path}, which has {len(runs)}."
+        )
+    return runs[0]
 
 
 def open_source(path: str | None, seed: int | None = None) -> Source:
@@ -107,32 +220,42 @@ def require_known(rows: Iterable[Sequence[int]], source: Source) -> None:
         )
 
 
-def mean_vectors(source: Source, encoder: Any, texts: Sequence[str]) -> np.ndarray:
-    """Return a vector of each text, (N, W): the mean of the encoder's vectors of its tokens.
+def vectors_by(
+    source: Source, warn: Callable[[str], None] = lambda text: None
+) -> Callable[[Sequence[str]], np.ndarray]:
+    """Return a function from texts to vectors (N, W): the mean of the encoder's of their tokens.
 
     START and END are left out. Texts longer than the encoder's rows are cut at the end.
-    """
-    tokens = source.tokenizer.encode([normalized(text) for text in texts])
-    framed = [[START, *(row or [UNKNOWN])[: source.max_length - 2], END] for row in tokens]
-    vectors = []
-    for start in range(0, len(framed), _TOGETHER):
-        rows = pad_rows(framed[start : start + _TOGETHER])
-        encoded = np.asarray(encoder(rows, training=False).vectors, np.float64)
-        words = ~np.isin(rows, (PAD, START, END))[..., None]
-        vectors.append((encoded * words).sum(axis=1) / words.sum(axis=1))
-    return np.concatenate(vectors)
 
-
-def vectors_by(source: Source) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return the function that computes vectors of texts with a pretrained encoder.
+    Args:
+        source: the encoder.
+        warn: called with a warning about unknown words, and with one about a text that is cut.
 
     Raises:
-        RequestError: its weights can't be read.
+        RequestError: the encoder's weights can't be read.
     """
-    encoder = source.make()
+    encoder, most = source.make(), source.max_length - 2
     encoder.build((None, source.max_length))
     source.fill(encoder)
-    return lambda texts: mean_vectors(source, encoder, texts)
+
+    def vectors(texts: Sequence[str]) -> np.ndarray:
+        texts = [normalized(text) for text in texts]
+        tokens = source.tokenizer.encode(texts)
+        words = [word for text in texts for word in source.tokenizer.unknown(text)]
+        if warning := unknown_warning(words, set()):
+            warn(warning)
+        if cut := [text for text, row in zip(texts, tokens, strict=True) if len(row) > most]:
+            warn(cut_warning("sentence", most, cut[0]))
+        framed = [[START, *(row or [UNKNOWN])[:most], END] for row in tokens]
+        means = []
+        for start in range(0, len(framed), _TOGETHER):
+            rows = pad_rows(framed[start : start + _TOGETHER])
+            encoded = np.asarray(encoder(rows, training=False).vectors, np.float64)
+            is_word = ~np.isin(rows, (PAD, START, END))[..., None]
+            means.append((encoded * is_word).sum(axis=1) / is_word.sum(axis=1))
+        return np.concatenate(means)
+
+    return vectors
 
 
 @lru_cache

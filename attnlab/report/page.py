@@ -26,7 +26,6 @@ Announce = Callable[[str], None]
 # Bytes of all maps on a page, before base64 makes them larger by a third.
 _ROOM = 1_200_000
 _MOST = 6  # groups; a run of each is shown
-_MOST_NAMED = 4  # runs in a sentence
 _LEFT_OUT = ("user", "command")  # of environment.json: a page doesn't say who ran it
 
 
@@ -155,13 +154,13 @@ def _settings(entries: Sequence[ListedRun]) -> list[Record]:
 def _versions(entries: Sequence[ListedRun]) -> list[Record]:
     """Return the versions and machines of all runs, and the commands that made them."""
     environments = {entry.run.name: entry.run.read_environment() for entry in entries}
-    readable = {name: each for name, each in environments.items() if each is not None}
+    readable = {name: entries for name, entries in environments.items() if entries is not None}
     commands = dict.fromkeys(str(e["command"]) for e in readable.values() if "command" in e)
     parts: list[Record] = [Code("command", "\n".join(commands))] if commands else []
     if lacking := [name for name in environments if name not in readable]:
-        names = ", ".join(lacking[:_MOST_NAMED]) + ", ..." * (len(lacking) > _MOST_NAMED)
-        parts.append(Text(f"environment.json is missing or damaged: {names}.", "warning"))
-    versions = {name: flatten(each, left_out=_LEFT_OUT) for name, each in readable.items()}
+        text = f"environment.json is missing or damaged: {', '.join(lacking)}."
+        parts.append(Text(text, "warning"))
+    versions = {name: flatten(entries, left_out=_LEFT_OUT) for name, entries in readable.items()}
     return [*_shared("what", versions), *parts]
 
 

