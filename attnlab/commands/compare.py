@@ -83,7 +83,7 @@ def command(
 
 def compared(
     filters: Filters,
-    runs: str | None,
+    runs: str | Path | None,
     by: str,
     within: str | None = None,
     everything: bool = False,
