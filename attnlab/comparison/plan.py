@@ -145,12 +145,13 @@ def print_plans(
     console = plain_console()
     print_tables(console, f"to find a difference of {difference}", [Table("", header, rows, 2)])
     tasks = dict.fromkeys(row.comparison for row in plans)
-    notes = [
+    lines = [
         *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
         "n: shared seeds; sd: standard deviation of their paired differences",
         f"seeds: for power {least_power:g} at alpha {ALPHA:g} / number of groups compared with the "
         f"reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
         "runs: missing runs of both groups, and their time",
+        *dict.fromkeys(f"warning: {text}" for task in tasks for text in task.warnings),
+        *(f"left out: {text}" for text in left_out),
     ]
-    warnings = dict.fromkeys(text for task in tasks for text in task.warnings)
-    print_notes(console, notes, warnings, left_out)
+    print_notes(console, lines)

@@ -94,13 +94,10 @@ def differences_table(comparison: Comparison) -> Table | None:
     for row in table.itertuples():
         seeds = len({*row.group.runs, *comparison.reference.runs})
         numbers.append(f"{row.shared_seeds}" + f" of {seeds}" * (row.shared_seeds != seeds))
-        mean = NOTHING if row.difference is None else write(row.difference)
-        is_bounded = row.difference_low is not None
-        differences.append(
-            f"{mean} [{write(row.difference_low)}, {write(row.difference_high)}]"
-            if is_bounded
-            else mean
-        )
+        cell = NOTHING if row.difference is None else write(row.difference)
+        if row.difference_low is not None:
+            cell += f" [{write(row.difference_low)}, {write(row.difference_high)}]"
+        differences.append(cell)
     columns = {
         "n": numbers,
         f"{what} [{interval}]": differences,
@@ -158,8 +155,8 @@ def print_comparisons(comparisons: Comparisons, file: Any = None) -> None:
         if number:
             console.print()
         print_tables(console, heading(comparison), _tables(comparison))
-        print_notes(console, footnotes(comparison), comparison.warnings)
-    print_notes(console, left_out=comparisons.left_out)
+        print_notes(console, _remarks(comparison))
+    print_notes(console, [f"left out: {text}" for text in comparisons.left_out])
 
 
 def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
@@ -180,19 +177,11 @@ def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
         console.print()
 
 
-def print_notes(
-    console: Console,
-    notes: Iterable[str] = (),
-    warnings: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-) -> None:
-    """Print what columns mean, reasons to doubt them, and which runs are in no table."""
-    for line in notes:
-        console.print(Text(line, style="dim"))
-    for warning in warnings:
-        console.print(Text(f"warning: {warning}", style="yellow"))
-    for text in left_out:
-        console.print(Text(f"left out: {text}", style="yellow"), soft_wrap=True)
+def print_notes(console: Console, lines: Iterable[str]) -> None:
+    """Print what columns mean, `warning: ...` and `left out: ...`."""
+    for line in lines:
+        style = "yellow" if line.startswith(("warning: ", "left out: ")) else "dim"
+        console.print(Text(line, style=style), soft_wrap=line.startswith("left out: "))
 
 
 def _tables(comparison: Comparison) -> list[Table]:

@@ -72,10 +72,7 @@ def results(study: Study, entries: Sequence[ListedRun]) -> Results:
     Raises:
         RequestError: no run is completed, or a key, a metric or the reference is unknown.
     """
-    by, within = (
-        tuple(key.strip() for key in (keys or "").split(",") if key.strip())
-        for keys in (study.by, study.within)
-    )
+    by, within = (tuple(keys.split(",")) if keys else () for keys in (study.by, study.within))
     options = Options(by, within, study.metric, study.reference, study.geometric)
     remarks = list[str]()
     try:
