@@ -1,4 +1,4 @@
-# Writes attnlab/tasks/forecasting/data/sunspots.csv from R's datasets::sunspots. Needs R alone (Debian: r-base-core).
+# Writes attnlab/tasks/forecasting/sunspots.csv from R's datasets::sunspots. Needs R alone (Debian: r-base-core).
 # From the project's top folder:  Rscript scripts/sunspots.R
 values <- datasets::sunspots
 stopifnot(length(values) == 2820, frequency(values) == 12, all(start(values) == c(1749, 1)))
@@ -12,6 +12,6 @@ lines <- c(
   "month,sunspots",
   sprintf("%04d-%02d,%.1f", year, cycle(values), values)
 )
-con <- file("attnlab/tasks/forecasting/data/sunspots.csv", open = "wb")
+con <- file("attnlab/tasks/forecasting/sunspots.csv", open = "wb")
 writeLines(lines, con, sep = "\n")
 close(con)

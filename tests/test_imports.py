@@ -18,10 +18,10 @@ KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 # A room imports from the rooms after it, types included, and from `LOWEST`, which import from none.
 ROOMS = [
     *("__main__", "cli", "api", "commands", "studies", "sweeps", "export", "report"),
-    *("runner", "comparison", "KIND", "tasks.text_task", "tasks.models", "tasks.shown"),
+    *("runner", "comparison", "KIND", "tasks.text_task", "tasks.shown"),
     *("tasks.in_memory", "tasks.predictor", "tasks.exported", "tasks.data", "encoders"),
-    *("tasks.kinds", "tasks", "tasks.item_tests", "tasks.base", "views", "text"),
-    *("tasks.attention", "tasks.declaration", "training", "layers"),
+    *("tasks.item_tests", "tasks.base", "views", "text", "tasks.attention", "tasks.kinds", "tasks"),
+    *("training", "layers"),
 ]
 LOWEST = {"attention", "config", "records", "terminal", "views.records"}
 EVERYWHERE = {"errors", "__init__"}
@@ -184,7 +184,6 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
         "records",
         "report",
         "tasks.base",
-        "tasks.declaration",
         "tasks.kinds",
         "tasks.predictor",
         "views.records",

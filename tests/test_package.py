@@ -56,7 +56,7 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
     page = {f"attnlab/views/html/page.{ending}" for ending in ("css", "html", "js")}
     corpora = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/tasks/data/files/*.gz")}
-    sunspots = {"attnlab/tasks/forecasting/data/sunspots.csv"}
+    sunspots = {"attnlab/tasks/forecasting/sunspots.csv"}
     assert corpora and conf | code | page | corpora | sunspots <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}

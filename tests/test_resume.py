@@ -20,7 +20,7 @@ from attnlab.records.status import hold
 from attnlab.runner.resume import resume, run
 from attnlab.runner.train import SweepMember
 from attnlab.tasks.forecasting.learner import ForecastLearner
-from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
+from attnlab.tasks.forecasting.models import RecurrentForecaster
 from attnlab.tasks.translation.learner import TranslationLearner
 from attnlab.training.tensorflow_internals import import_tensorflow
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import kinds
+from attnlab.tasks.kinds import kinds, load
 
 if TYPE_CHECKING:
     import click

@@ -17,8 +17,7 @@ from attnlab.config.rules import check_rule, did_you_mean, read_rule
 from attnlab.config.sections import read_value
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import kinds
+from attnlab.tasks.kinds import kinds, load
 from attnlab.terminal import plain_console
 
 _WIDTH = 80  # columns of a table that doesn't go to a terminal

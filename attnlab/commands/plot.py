@@ -9,8 +9,7 @@ import click
 
 from attnlab.commands import options
 from attnlab.errors import RequestError, explained
-from attnlab.tasks.declaration import Kind, load
-from attnlab.tasks.kinds import kinds, known_kind
+from attnlab.tasks.kinds import Kind, kinds, known_kind, load
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure

@@ -20,8 +20,7 @@ import click
 from attnlab.commands import options
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import replacing
-from attnlab.tasks.declaration import Kind, load
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import Kind, known_kind, load
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 _Decorator = Callable[[Any], Any]

@@ -13,8 +13,7 @@ import pandas as pd
 from attnlab.comparison.comparison import Comparison, Comparisons
 from attnlab.comparison.metrics import part_of
 from attnlab.comparison.tables import heading
-from attnlab.tasks.declaration import Kind
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import Kind, known_kind
 from attnlab.terminal import p_text
 from attnlab.views.records import Curve, Curves, Figure, Grid, IntervalRow, Intervals
 

@@ -38,8 +38,7 @@ from attnlab.config.options import in_prose
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
-from attnlab.tasks.declaration import ItemTest, NoItemTest, load
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import ItemTest, NoItemTest, known_kind, load
 
 _MOST_NAMED = 5
 # Sections of the configuration that define the problem, not how it is learned.

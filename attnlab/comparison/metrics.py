@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from attnlab.config.rules import did_you_mean, lookup
 from attnlab.errors import RequestError
 from attnlab.records.files import flatten
-from attnlab.tasks.declaration import UNBOUNDED, Kind, Metric
+from attnlab.tasks.kinds import UNBOUNDED, Kind, Metric
 
 # Entries that every run's metrics.json has, and which way is better.
 _OF_EVERY_RUN = {"skill": 1, "seconds": -1, "parameters": -1, "epochs": -1}

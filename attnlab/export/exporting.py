@@ -18,9 +18,8 @@ from attnlab.export import FORMATS
 from attnlab.records.files import write_text
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
-from attnlab.tasks.declaration import load
 from attnlab.tasks.exported import Arrays, Exported
-from attnlab.tasks.kinds import kind_of
+from attnlab.tasks.kinds import kind_of, load
 
 ITEMS = 100
 MOST_APART = 1e-4

@@ -37,12 +37,7 @@ def head_rows(task: Task, model: Any, items: int) -> Iterator[dict[str, Any]]:
     """
     from attnlab.attention.head_measures import measured, recorded
 
-    try:
-        data, tokens = task.head_inputs(model, _TEST, items)
-    except NotImplementedError as error:
-        raise RequestError(
-            f"RUN: tasks of {task.kind.name} have no inputs to measure heads on."
-        ) from error
+    data, tokens = task.head_inputs(model, _TEST, items)
     inputs = [(_TEST, data, tokens)]
     if tokens is not None and tokens.shape[1] > 1 and not model.fixed_length:
         words = np.unique(tokens[tokens > END]) if tokens.max() > END else np.unique(tokens)

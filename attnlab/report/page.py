@@ -17,8 +17,7 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.records.status import shown_state
 from attnlab.report.results import result_sentence, results_records
 from attnlab.tasks.base import ReportedRun
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import known_kind
+from attnlab.tasks.kinds import known_kind, load
 from attnlab.views.records import Code, Page, Record, Section, Table, Text
 
 # Reports progress to the user, since a page may take a minute.

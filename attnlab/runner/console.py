@@ -119,7 +119,7 @@ class Screen:
         self._columns: Sequence[str] = ()
 
     def working(self, done: int, total: int | None, what: str) -> None:
-        """Show the current activity and its progress; see `tasks.declaration.Progress`."""
+        """Show the current activity and its progress; see `tasks.kinds.Progress`."""
         if what not in self._entries:
             self.end()
             self._entries[what] = self._progress.add_task(what, total=total, text="")

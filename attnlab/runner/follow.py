@@ -19,8 +19,7 @@ from pathlib import Path
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import kind_of
+from attnlab.tasks.kinds import kind_of, load
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 # MLflow gets an epoch after this many times as long as the last copy took, at most some seconds.

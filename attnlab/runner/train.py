@@ -27,8 +27,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.console import Screen
 from attnlab.tasks import attention
 from attnlab.tasks.base import Learner, Task, TaskData, assign
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import kind_of
+from attnlab.tasks.kinds import kind_of, load
 from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
 from attnlab.training.tensorflow_internals import forget_gradients, import_tensorflow

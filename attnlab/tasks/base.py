@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from attnlab.errors import RequestError
-from attnlab.tasks.declaration import Kind, Progress
-from attnlab.views.records import Epochs
+from attnlab.tasks.kinds import Kind, Progress
 
 if TYPE_CHECKING:
     import keras
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.records.run_directory import RunDirectory
-    from attnlab.views.records import Figure, Record
+    from attnlab.views.records import Epochs, Figure, Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +89,7 @@ class Task(ABC):
         The keyword arguments `settings` are the values of the kind's `Scoring.evaluation`.
         """
 
+    @abstractmethod
     def head_inputs(
         self, model: keras.Model, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
@@ -99,7 +99,6 @@ class Task(ABC):
             What the model is called with, and its tokens (N, S), below 0 for padding; None if an
             input isn't one sequence of tokens.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def serve(self, model: keras.Model, inputs: Any, **settings: Any) -> np.ndarray:
@@ -267,6 +266,8 @@ class ReportedRun:
 
     def epochs(self, numbers: Sequence[int]) -> Epochs:
         """Describe epochs for a slider that starts at the best one."""
+        from attnlab.views.records import Epochs
+
         history = self.run.history.read()
         monitor, best = str(self.metrics.get("monitor")), self.metrics.get("best_epoch")
         values = dict(zip(history.get("epoch", []), history.get(monitor, []), strict=False))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.errors import RequestError
-from attnlab.tasks.declaration import ItemTest, ItemTester, Kind, NoItemTest, Pairs
+from attnlab.tasks.kinds import ItemTest, ItemTester, Kind, NoItemTest, Pairs
 
 _RESAMPLES, _MANY = 9999, 1000
 

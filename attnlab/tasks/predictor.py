@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -49,7 +50,7 @@ class Request:
     files: Sequence[Path] = ()  # of `--file`
 
 
-class Predictor:
+class Predictor(ABC):
     """Makes a kind's predictions for one request.
 
     The docstring of a subclass is the help of its command. The constructor takes the request and
@@ -72,6 +73,12 @@ class Predictor:
     task: Any
     model: Any
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for attribute, method in (("figure", "draw"), ("table", "rows")):
+            if getattr(cls, attribute) and getattr(cls, method) is getattr(Predictor, method):
+                raise TypeError(f"{cls.__name__} has `{attribute}`, so it must define {method}().")
+
     def __init__(self, request: Request) -> None:
         self.request = request
         self._warned: set[str] = set()
@@ -88,7 +95,7 @@ class Predictor:
             self.check(text, where)
         return texts
 
-    def check(self, text: str, where: str) -> None:
+    def check(self, text: str, where: str) -> None:  # noqa: B027
         """Raise `RequestError` if a text can't be used; `where` names it."""
 
     def use(self, trained: Any) -> None:
@@ -109,16 +116,16 @@ class Predictor:
         """Return the words that the vocabulary doesn't have, without repetitions."""
         return [*dict.fromkeys(chain.from_iterable(map(self.task.unknown, texts)))]
 
+    @abstractmethod
     def predict(self, inputs: Sequence[str]) -> Iterable[Mapping[str, Any]]:
         """Yield a result per input, a JSON object; if `takes` is None, any number of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lines(self, result: Mapping[str, Any]) -> Iterable[str]:
         """Return a result as lines of text."""
-        raise NotImplementedError
 
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
-        """Draw some results; None if the run has attention=none."""
+        """Draw some results; None if the run has attention=none. See `figure`."""
         raise NotImplementedError
 
     def rows(self, result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

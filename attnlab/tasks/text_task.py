@@ -11,7 +11,6 @@ import numpy as np
 from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.records.files import Found, read_assets, write_json
 from attnlab.tasks.base import Task
-from attnlab.tasks.models import build_model
 from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import PAD, Tokenizer
 
@@ -62,20 +61,14 @@ class TextTask(Task):
     ) -> Any:
         """Build a model that reads tokens; a pretrained encoder gets its trained weights.
 
-        Before the data are loaded the vocabulary has 8 tokens. See `build_model`.
+        Before the data are loaded the vocabulary has 8 tokens. See `KindModels.build`.
         """
         from attnlab.encoders.tuning import fill_encoder
 
-        built = build_model(
-            self.kind.models.classes,
-            model.name,
-            model.settings,
-            attention,
-            input_shape,
-            source=self.source or (open_source(self.encoder) if self.encoder else None),
-            vocabulary=self.tokenizer.size if hasattr(self, "tokenizer") else 8,
-            **sizes,
-        )
+        sizes["vocabulary"] = self.tokenizer.size if hasattr(self, "tokenizer") else 8
+        if model.name == "pretrained":
+            sizes["source"] = self.source or open_source(self.encoder)
+        built = self.kind.models.build(model, attention, input_shape, **sizes)
         if not self._is_saved:
             fill_encoder(built)
         return built

@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandsHere, assert_refused
 
 from attnlab.errors import RequestError, RunFailed
-from attnlab.tasks.declaration import load
+from attnlab.tasks.kinds import load
 
 ITEMS = 12
 SMALL = ("model=transformer", "model.units=16", "model.layers=2", "model.feed_forward=24")

@@ -15,8 +15,7 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
 from attnlab.report.page import reported_runs, runs_page
 from attnlab.report.results import result_sentence
-from attnlab.tasks.declaration import load
-from attnlab.tasks.kinds import kinds
+from attnlab.tasks.kinds import kinds, load
 from attnlab.views.html.page import page_text
 from attnlab.views.records import Curves, Intervals, Table, Text
 

@@ -13,7 +13,7 @@ import small_ett
 from attnlab.config.options import option_class, option_content, option_settings, options
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting import ett
-from attnlab.tasks.forecasting.data.csv_series import Panel
+from attnlab.tasks.forecasting.csv_series import Panel
 from attnlab.tasks.forecasting.series import SplitSeries
 from attnlab.tasks.forecasting.task import ForecastingTask
 
@@ -84,19 +84,14 @@ def test_every_part_has_windows_ready_for_a_model(file, make):
 
 
 @by_file
-def test_loading_twice_gives_the_same_bits(file, make):
-    one, other = make(file).load(5), make(file).load(5)
+def test_loading_twice_gives_the_same_bits_and_the_seed_leaves_the_test_windows(file, make):
+    one, again, other = (make(file).load(seed) for seed in (5, 5, 2))
     for part in ("train", "validation", "test"):
-        np.testing.assert_array_equal(one.parts[part].history, other.parts[part].history)
-        np.testing.assert_array_equal(one.parts[part].target, other.parts[part].target)
-    assert one.digest == other.digest
-
-
-@by_file
-def test_test_windows_do_not_depend_on_the_seed(file, make):
-    one, other = make(file).load(1).parts["test"], make(file).load(2).parts["test"]
-    np.testing.assert_array_equal(one.history, other.history)
-    np.testing.assert_array_equal(one.target, other.target)
+        np.testing.assert_array_equal(one.parts[part].history, again.parts[part].history)
+        np.testing.assert_array_equal(one.parts[part].target, again.parts[part].target)
+    assert one.digest == again.digest
+    np.testing.assert_array_equal(one.parts["test"].history, other.parts["test"].history)
+    np.testing.assert_array_equal(one.parts["test"].target, other.parts["test"].target)
 
 
 @by_file
@@ -173,37 +168,23 @@ def test_no_earlier_target_is_in_or_after_the_test_part(file, make, horizon):
 
 
 @by_series
-def test_later_values_change_nothing_in_an_earlier_part(file, make, monkeypatch):
+@pytest.mark.parametrize("changed", ["validation", "test"])
+def test_later_values_change_neither_an_earlier_part_nor_the_scaler(
+    file, make, changed, monkeypatch
+):
     plain = make(file)
     before = plain.load(0)
-    border = before.parts["test"].index.min()
-
-    def changed(self, progress):
-        columns = plain.members[0].columns.copy()
-        columns[border:] = 7 * columns[border:] - 1000
-        return Panel([replace(plain.members[0], columns=columns)], "x", []), "changed"
-
-    task = make(file)
-    monkeypatch.setattr(type(task), "_read", changed)
-    after = task.load(0)
-    for part in ("train", "validation"):
+    border = before.parts[changed].index.min()
+    columns = plain.members[0].columns.copy()
+    columns[border:] = 7 * columns[border:] - 1000
+    panel = Panel([replace(plain.members[0], columns=columns)], "x", [])
+    monkeypatch.setattr(type(plain), "_read", lambda self, progress: (panel, "changed"))
+    after = make(file).load(0)
+    for part in ("train",) if changed == "validation" else ("train", "validation"):
         np.testing.assert_array_equal(before.parts[part].history, after.parts[part].history)
         np.testing.assert_array_equal(before.parts[part].target, after.parts[part].target)
-    assert not np.array_equal(before.parts["test"].target, after.parts["test"].target)
-    assert before.digest != after.digest
-
-
-@by_series
-def test_validation_values_don_t_reach_the_scaler(file, make, monkeypatch):
-    plain = make(file)
-    before = plain.load(0)
-    columns = plain.members[0].columns.copy()
-    columns[before.parts["validation"].index.min() :] += 1000.0
-    moved = Panel([replace(plain.members[0], columns=columns)], "x", [])
-    monkeypatch.setattr(type(plain), "_read", lambda self, progress: (moved, "moved"))
-    after = make(file).load(0)
-    np.testing.assert_array_equal(before.parts["train"].history, after.parts["train"].history)
-    assert before.details["scaler"] == after.details["scaler"]
+    assert not np.array_equal(before.parts[changed].target, after.parts[changed].target)
+    assert before.digest != after.digest and before.details["scaler"] == after.details["scaler"]
 
 
 @by_series

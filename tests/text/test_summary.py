@@ -28,12 +28,6 @@ def test_each_centre_has_its_nearest_sentence_in_the_order_of_the_text():
         assert TEXT[each.start : each.end] == each.text
 
 
-def test_words_separate_three_subjects():
-    found = summary(TEXT, 3)
-    assert sorted(each.number // 3 for each in found) == [0, 1, 2]
-    assert summary(TEXT, 3) == found
-
-
 def test_it_is_scikit_learns_k_means():
     sentences = [each.text for each in summary(TEXT, 9)]
     vectors = tf_idf_vectors(sentences)

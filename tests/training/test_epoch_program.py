@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from attnlab.attention.none import NoAttention
-from attnlab.tasks.forecasting.models.recurrent import RecurrentForecaster
+from attnlab.tasks.forecasting.models import RecurrentForecaster
 from attnlab.training.batches import filled_plan, shuffled_plan
 from attnlab.training.epoch_program import Compiled, Program
 from attnlab.training.steps import InMemoryModel

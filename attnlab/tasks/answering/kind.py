@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.declaration import (
+from attnlab.tasks.kinds import (
     PER_CENT,
     POSITIVE,
     Kind,

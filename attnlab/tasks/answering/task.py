@@ -18,7 +18,7 @@ from attnlab.tasks.answering.spans import PredictedAnswer, best_answers
 from attnlab.tasks.base import Report, TaskData, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.division import divide
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.kinds import Kind, Progress
 from attnlab.tasks.text_task import TextTask
 from attnlab.text.cleaning import text_key
 

@@ -22,7 +22,7 @@ from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report
 from attnlab.tasks.data.corpus import Corpus, digest_of
 from attnlab.tasks.data.division import divide
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.kinds import Kind, Progress
 from attnlab.text.cleaning import text_key
 from attnlab.text.tokenizers import PAD
 

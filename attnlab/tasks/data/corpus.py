@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,12 @@ from typing import Any, ClassVar
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.published import Published
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 
 PARTS = ("train", "validation", "test")
 
 
-class Corpus:
+class Corpus(ABC):
     """Items, such as texts or images, in parts.
 
     A subclass takes exactly the settings of `conf/data/NAME.yaml` as keyword-only arguments, and
@@ -131,9 +132,9 @@ class OwnFiles(DividedCorpus):
                 parts[part] = self.read_file(Path(path).expanduser(), f"data.{part}_path")
         return parts
 
+    @abstractmethod
     def read_file(self, path: Path, key: str) -> Sequence[Any]:
         """Return the items of a file, which the setting `key` names."""
-        raise NotImplementedError
 
 
 def digest_of(decisive: Any) -> str:

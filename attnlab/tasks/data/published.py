@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from attnlab.errors import RequestError
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 
 # Some sites, such as manythings.org, refuse Python's default user agent.
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; attnlab)"}

@@ -12,9 +12,9 @@ from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import read_bytes
-from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
+from attnlab.tasks.forecasting.csv_series import Form, Panel, read_panel
 from attnlab.tasks.forecasting.series import SplitSeries
+from attnlab.tasks.kinds import Progress
 
 _FORM = Form(column="OT", time_column="date")
 _MONTH = 30 * 24  # hours

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.tasks.base import TaskData
-from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.data.baselines import linear
-from attnlab.tasks.forecasting.data.ridge import Known
-from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
-from attnlab.tasks.forecasting.data.windows import Windows
+from attnlab.tasks.forecasting.measures import Examples, linear
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
+from attnlab.tasks.forecasting.time_series import Scaler, TimeSeries, Windows, digest, histories
+from attnlab.tasks.kinds import Progress
 
 _PERMUTATION_SEED = 13
 _STREAMS = {"train": 1, "validation": 2, "test": 3}
@@ -26,7 +22,7 @@ class _Fibonacci(ForecastingTask):
     """One step ahead; `_pairs` has the windows and targets of each part in model units, float64."""
 
     horizon = 1
-    _pairs: Mapping[str, Known]  # part -> (N, S) and (N, 1)
+    _pairs: Mapping[str, Examples]  # part -> (N, S) and (N, 1)
 
     def _windows(self, index: Mapping[str, np.ndarray]) -> dict[str, Windows]:
         return {
@@ -49,7 +45,7 @@ class _Fibonacci(ForecastingTask):
         }
         return rules | linear(self._samples, part, self.history)
 
-    def _samples(self, part: str | None, length: int) -> Known | None:
+    def _samples(self, part: str | None, length: int) -> Examples | None:
         pair = self._pairs.get(part or "train")
         if pair is None or length > pair[0].shape[1]:
             return None
@@ -100,7 +96,7 @@ class Fib(_Fibonacci):
         index = {"train": train, "validation": validation, "test": test}
         index = {part: positions for part, positions in index.items() if len(positions)}
         self._pairs = {
-            part: (windows.histories(scaled, positions, self.history), scaled[positions, None])
+            part: (histories(scaled, positions, self.history), scaled[positions, None])
             for part, positions in index.items()
         }
         return self._set_splits(

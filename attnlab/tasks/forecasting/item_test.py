@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
-from attnlab.tasks.forecasting.data.measures import percentages
 from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.measures import percentages
+from attnlab.tasks.kinds import ItemTest, NoItemTest, Pairs
 
 _ROUNDING = 1e-12  # relative to the largest loss: smaller variations of differences are rounding
 _POOLED = ("rmse", "mae", "mse")  # means over all windows; others are means over series

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.declaration import (
+from attnlab.tasks.kinds import (
     POSITIVE,
     Kind,
     KindModels,
@@ -26,8 +26,8 @@ KIND = Kind(
     models=KindModels(
         learner=f"{_HERE}.learner:ForecastLearner",
         classes={
-            "rnn": f"{_HERE}.models.recurrent:make_recurrent",
-            "transformer": f"{_HERE}.models.transformer:TransformerForecaster",
+            "rnn": f"{_HERE}.models:make_recurrent",
+            "transformer": f"{_HERE}.transformer:TransformerForecaster",
         },
         together=32,
     ),
@@ -52,7 +52,7 @@ KIND = Kind(
         command="forecast",
         summary="the next values of a series",
         predictor=f"{_HERE}.predictor:ForecastPredictor",
-        exported=f"{_HERE}.models.exported:exported",
+        exported=f"{_HERE}.exported:exported",
         settings=("steps", "id"),
         next_steps={
             "fib": "attnlab task=translate attention=bahdanau (minutes): its plots/attention_1.png "

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.attention import MOST_ITEMS
-from attnlab.tasks.forecasting.data.measures import interval_ends
+from attnlab.tasks.forecasting.measures import interval_ends
 from attnlab.tasks.in_memory import InMemoryLearner
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from attnlab.errors import RequestError
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
 if TYPE_CHECKING:
-    from attnlab.tasks.forecasting.data.time_series import TimeSeries
     from attnlab.tasks.forecasting.task import ForecastingTask
+    from attnlab.tasks.forecasting.time_series import TimeSeries
     from attnlab.views.records import Figure
 
 _STEPS = 12  # default for runs without inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,17 +11,22 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
-from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.data.baselines import linear, repeated
-from attnlab.tasks.forecasting.data.csv_series import Form, Panel, read_panel
-from attnlab.tasks.forecasting.data.measures import AHEAD, Yardstick
-from attnlab.tasks.forecasting.data.ridge import Known
-from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.steps import season
-from attnlab.tasks.forecasting.data.time_series import TimeSeries, digest
-from attnlab.tasks.forecasting.data.windows import Windows
+from attnlab.tasks.forecasting.csv_series import Form, Panel, read_panel
+from attnlab.tasks.forecasting.measures import AHEAD, Examples, Yardstick, linear, repeated
+from attnlab.tasks.forecasting.steps import season
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
+from attnlab.tasks.forecasting.time_series import (
+    Scaler,
+    TimeSeries,
+    Windows,
+    concatenate,
+    digest,
+    histories,
+    joined,
+    sliding,
+    targets,
+)
+from attnlab.tasks.kinds import Progress
 
 
 class SplitSeries(ForecastingTask):
@@ -46,9 +52,9 @@ class SplitSeries(ForecastingTask):
     scaler: str = "standard"
     period: Any = None
 
+    @abstractmethod
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
         """Return the series, and where they come from."""
-        raise NotImplementedError
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Read the series and split each by time; the seed is ignored."""
@@ -57,7 +63,7 @@ class SplitSeries(ForecastingTask):
         self.period = self._find_period()
         self.origins = [series.end(self.history) for series in self.members]
         parts = {
-            part: windows.joined(
+            part: joined(
                 [series.windows(part, self.history, self.horizon) for series in self.members]
             )
             for part in self.members[0].first
@@ -106,13 +112,13 @@ class SplitSeries(ForecastingTask):
         """Return part -> positions of its windows' first targets."""
         starts = [*borders.values(), count]
         return {
-            part: windows.sliding(max(start, self.history), stop, self.horizon)
+            part: sliding(max(start, self.history), stop, self.horizon)
             for part, start, stop in zip(borders, starts, starts[1:], strict=False)
         }
 
     def _fit_targets(self, series: TimeSeries, order: int) -> np.ndarray:
         """Return the positions of the first targets on which a linear baseline is fitted."""
-        return windows.sliding(order, series.train_end, self.horizon)
+        return sliding(order, series.train_end, self.horizon)
 
     def _fit_scaler(self, series: TimeSeries, values: np.ndarray) -> Scaler:
         return Scaler.fit(values[: series.train_end], self.scaler)
@@ -140,16 +146,16 @@ class SplitSeries(ForecastingTask):
         return np.concatenate([series.validation_targets(ahead) for series in self.members])
 
     def yardsticks(self) -> dict[str, Yardstick]:  # noqa: D102
-        return {series.id: series.yardstick(self.period) for series in self.members}
+        return {series.id: Yardstick.of_series(series, self.period) for series in self.members}
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
         tested, fitted = self.splits.parts[part], linear(self._samples, part, self.history)
         scaled = {name: self.report_units(values, tested) for name, values in fitted.items()}
         return repeated(self.members, part, self.horizon, self.period) | scaled
 
-    def _samples(self, part: str | None, length: int) -> Known | None:
-        """Return windows of all series and their targets; see `baselines.Samples`."""
-        histories, targets = [], []
+    def _samples(self, part: str | None, length: int) -> Examples | None:
+        """Return windows of all series and their targets; see `measures.Samples`."""
+        pasts, futures = [], []
         for series in self.members:
             if part is None:
                 first = self._fit_targets(series, length)
@@ -159,9 +165,9 @@ class SplitSeries(ForecastingTask):
                 return None
             if np.any(first < length):
                 return None
-            histories.append(windows.histories(series.scaled, first, length))
-            targets.append(windows.targets(series.scaled, first, self.horizon))
-        return windows.concatenate(histories), windows.concatenate(targets)
+            pasts.append(histories(series.scaled, first, length))
+            futures.append(targets(series.scaled, first, self.horizon))
+        return concatenate(pasts), concatenate(futures)
 
     def notes(self, part: str) -> list[str]:  # noqa: D102
         return self.panel.notes

@@ -13,8 +13,8 @@ from attnlab.config.options import in_prose
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Arrays, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
 from attnlab.tasks.forecasting.kind import KIND
+from attnlab.tasks.forecasting.time_series import TimeSeries
 from attnlab.tasks.shown.attention_by_epoch import attention_sliders
 from attnlab.tasks.shown.item_tables import Columns, of_same_items
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.tasks.declaration import Progress
-from attnlab.tasks.forecasting.data import windows
-from attnlab.tasks.forecasting.data.csv_series import Panel
-from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.csv_series import Panel
 from attnlab.tasks.forecasting.series import SplitSeries
 from attnlab.tasks.forecasting.task import refuse
+from attnlab.tasks.forecasting.time_series import Scaler, TimeSeries
+from attnlab.tasks.kinds import Progress
 
 
 @dataclass(kw_only=True, eq=False)
@@ -50,7 +48,7 @@ class Sunspots(SplitSeries):
     def _read(self, progress: Progress | None) -> tuple[Panel, str]:
         import pandas as pd
 
-        path = Path(windows.__file__).with_name("sunspots.csv")
+        path = Path(__file__).with_name("sunspots.csv")
         table = pd.read_csv(path, comment="#", dtype={"month": str})
         values = table["sunspots"].to_numpy(np.float64)[:, None]
         series = TimeSeries(values, times=table["month"].tolist(), step="MS")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -14,14 +15,16 @@ from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, RunFailed
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
-from attnlab.tasks.declaration import Kind
-from attnlab.tasks.forecasting.data.measures import Yardstick
-from attnlab.tasks.forecasting.data.scaling import Scaler, scale_columns
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
-from attnlab.tasks.forecasting.data.windows import Windows
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.report import build_report
-from attnlab.tasks.models import build_model
+from attnlab.tasks.forecasting.measures import LEVEL, Yardstick, errors, mean_errors
+from attnlab.tasks.forecasting.time_series import (
+    Scaler,
+    TimeSeries,
+    Windows,
+    resolution,
+    scale_columns,
+)
+from attnlab.tasks.kinds import Kind
 
 if TYPE_CHECKING:
     import keras
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
-    from attnlab.tasks.forecasting.data.csv_series import Form
+    from attnlab.tasks.forecasting.csv_series import Form
 
 _FILE = "scaler.json"
 Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), in model units
@@ -80,8 +83,7 @@ class ForecastingTask(Task):
     def build(self, attention: Callable[..., Attention], model: Option) -> keras.Model:
         """Build the forecaster with random weights: (B, S, 1 + K) -> (B, horizon), model units."""
         shape = (None, self.history, 1 + len(self.inputs))
-        classes, settings = self.kind.models.classes, model.settings
-        return build_model(classes, model.name, settings, attention, shape, horizon=self.horizon)
+        return self.kind.models.build(model, attention, shape, horizon=self.horizon)
 
     @staticmethod
     def loss(target: tf.Tensor, forecast: tf.Tensor) -> tf.Tensor:
@@ -129,9 +131,9 @@ class ForecastingTask(Task):
         """Convert values (N, K) of some windows from model units to `units`."""
         return self.report_scaler(windows).invert(values)
 
+    @abstractmethod
     def baselines(self, part: str) -> dict[str, np.ndarray]:
         """Return each baseline's forecasts of a part, (N, horizon) in `units`."""
-        raise NotImplementedError
 
     def yardsticks(self) -> dict[str, Yardstick]:
         """Return the statistics that normalize the errors of each series, by id.
@@ -162,7 +164,7 @@ class ForecastingTask(Task):
 
     def read_origins(self, path: str) -> tuple[list[TimeSeries], list[str]]:
         """Read origins from a CSV file of the run's form, and notes on it; see `read_panel`."""
-        from attnlab.tasks.forecasting.data.csv_series import Form, read_panel
+        from attnlab.tasks.forecasting.csv_series import Form, read_panel
 
         panel = read_panel(path, self.form or Form(time_column=None), "--history")
         return [*map(self._with_scalers, panel.series)], panel.notes
@@ -288,6 +290,104 @@ class ForecastingTask(Task):
             expected=(self.name, self.history, self.horizon, 1 + len(self.inputs)),
             what="task, history and horizon, and columns",
         )
+
+
+# Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
+_MOST_ROWS = 200_000
+_MODEL = ""  # its name among the baselines
+
+
+def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | None) -> Report:
+    """Compare a model's forecast of a task's part, (N, horizon) in model units, with the baselines.
+
+    The reported metric is RMSE, or MASE for several series, because their levels differ. There is
+    no skill against a baseline whose errors are only rounding: it knows the rule, and no network
+    can be better. `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
+    """
+    windows, yardsticks, oracles = task.splits.parts[part], task.yardsticks(), task.oracles
+    forecast = task.report_units(np.asarray(forecast, dtype=np.float64), windows)
+    baselines, notes = task.baselines(part), [*task.notes(part)]
+    target, rows = windows.exact, windows.by_series()
+    counts = {series: len(target[at]) for series, at in rows.items()}
+    scores = {
+        name: {
+            series: errors(target[at], values[at], yardsticks[series])
+            for series, at in rows.items()
+        }
+        for name, values in {_MODEL: forecast, **baselines}.items()
+    }
+    means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
+    use_mase = windows.ids is not None and all(
+        score["mase"] is not None for score in means.values()
+    )
+    metric = "mase" if use_mase else "rmse"
+    metrics = means.pop(_MODEL)
+    best = min((name for name in means if name not in oracles), key=lambda n: means[n][metric])
+    skills: dict[str, float | None] = {}
+    for name, score in means.items():
+        is_rounding = all(
+            (scores[name][series]["rmse"] or 0.0) <= resolution(target[at])
+            for series, at in rows.items()
+        )
+        has_skill = score[metric] and not is_rounding
+        skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
+
+    steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
+    band: dict[str, np.ndarray] = {}
+    details: dict[str, Any] = {}
+    if ends is not None:
+        scale = task.report_scaler(windows).scale
+        low, high = (forecast + end[: target.shape[1]] * scale for end in ends)
+        band, inside = {"low": low, "high": high}, (low <= target) & (target <= high)
+        coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
+        by_step = {"low": ends[0].tolist(), "high": ends[1].tolist()}
+        details["interval"] = {"level": LEVEL, **coverage, **by_step}
+    columns = {
+        "index": windows.index[:, None] + steps,
+        "time": windows.times,
+        "step": steps + 1,
+        "target": target,
+        "prediction": forecast,
+        **band,
+        **baselines,
+    }
+    if windows.ids is not None:
+        columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
+        details["series"] = {
+            series: {
+                "windows": count,
+                **scores[_MODEL][series],
+                "naive_error": yardsticks[series].naive_error,
+                "deviation": yardsticks[series].deviation,
+            }
+            for series, count in counts.items()
+        }
+    every = -(-target.size // _MOST_ROWS)  # predictions.csv has one window in so many
+    if every > 1:
+        notes.append(
+            f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
+        )
+    undefined = [
+        name for name in metrics if any(row[name] is None for row in scores[_MODEL].values())
+    ]
+    if undefined:
+        notes.append(
+            f"Undefined: {', '.join(undefined)}, since what divides the errors of a series is 0 or "
+            "needs more values."
+        )
+    return Report(
+        metrics=metrics,
+        baselines=means,
+        best_baseline=best,
+        skill=skills[best],
+        notes=notes,
+        predictions={name: column[::every].reshape(-1) for name, column in columns.items()},
+        units=task.units,
+        metric=metric,
+        oracles=oracles,
+        skills=skills,
+        details=details,
+    )
 
 
 def refuse(key: str, expected: str, given: Any) -> NoReturn:

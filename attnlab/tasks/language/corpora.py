@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +16,7 @@ from attnlab.tasks.data import builtin
 from attnlab.tasks.data.corpus import PARTS, Corpus
 from attnlab.tasks.data.published import Published
 from attnlab.tasks.data.readers import members, read_bytes
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.text.reading import RawText, is_hidden
 
 MOST_HELD_OUT = 10_000_000  # bytes of validation, and of the test
@@ -29,9 +30,9 @@ class Text(Corpus):
 
     parts: Mapping[str, RawText]  # type: ignore[assignment]
 
+    @abstractmethod
     def read(self, place: Path) -> Mapping[str, RawText]:  # type: ignore[override]
         """Return the text of each part; see `Corpus.read`."""
-        raise NotImplementedError
 
     def open(self, cache: Path, progress: Progress | None = None) -> None:
         """Find the files, and download missing ones; see `Corpus.open`."""

@@ -7,6 +7,7 @@ scored. The names of settings are those of `conf/data/NAME.yaml`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus, digest_of
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.tasks.language.data import PADDING, Rows
 
 HELD_OUT = 1000  # rows of validation, and of test; further rows of test are longer
@@ -43,9 +44,9 @@ class GeneratedRows(Corpus):
     version: ClassVar[int] = 2  # of `draw`; a change makes the rows others
 
     @property
+    @abstractmethod
     def token_names(self) -> Sequence[str]:
         """Return the name of each token, without spaces; a model has as many tokens."""
-        raise NotImplementedError
 
     @property
     def chance(self) -> float | None:

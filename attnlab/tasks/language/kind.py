@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.tasks.declaration import (
+from attnlab.tasks.kinds import (
     FROM_ONE,
     POSITIVE,
     SHARE,

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import require_part
 from attnlab.tasks.data.tokens import Tokens
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.kinds import Kind, Progress
 from attnlab.tasks.language.corpora import Text
 from attnlab.tasks.language.data import PADDING, LanguageData, Rows
 from attnlab.tasks.language.kind import MASKED_WORDS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab.tasks.base import Report, skills
-from attnlab.tasks.declaration import NoItemTest
 from attnlab.tasks.item_tests import Losses, paired_tester
+from attnlab.tasks.kinds import NoItemTest
 from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey, word_baselines
 from attnlab.tasks.language.data import PADDING, ScoredRows, Stream
 from attnlab.tasks.language.generated import HELD_OUT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,14 +14,13 @@ from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, require_part
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.tokens import Tokens
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.kinds import Kind, Progress
 from attnlab.tasks.language.corpora import Text
 from attnlab.tasks.language.data import PADDING, LanguageData, Rows, ScoredRows, Stream
 from attnlab.tasks.language.generated import GeneratedRows
 from attnlab.tasks.language.kind import KIND
 from attnlab.tasks.language.text.reading import encode_stream, fit_stream, tokenize
 from attnlab.tasks.language.text.vocabulary import Symbols, TextVocabulary, Vocabulary
-from attnlab.tasks.models import build_model
 from attnlab.text.tokenizers import UNKNOWN, Tokenizer
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class CorpusTask(Task):
 
         return build_report(self, part, Scorer(model)(self.scored_rows(part)))
 
+    @abstractmethod
     def served_text(self, model: Any, text: str) -> str:
         """Return the prediction of `serve` for a text."""
-        raise NotImplementedError
 
     def serve(self, model: keras.Model, inputs: Any = None, **settings: Any) -> np.ndarray:
         """Return N texts, (N,) or a column, each with the most probable words, (N,)."""
@@ -156,8 +156,7 @@ class LanguageTask(CorpusTask):
         self, attention: Any, model: Option, vocabulary: int, context: int, asked: int
     ) -> LanguageModel:
         sizes = {"vocabulary": vocabulary, "context": context, "asked": asked}
-        classes, shape = KIND.models.classes, (None, context)
-        return build_model(classes, model.name, model.settings, attention, shape, **sizes)
+        return KIND.models.build(model, attention, (None, context), **sizes)
 
     @staticmethod
     def loss(target: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

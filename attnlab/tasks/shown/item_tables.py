@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.base import ReportedRun
-from attnlab.tasks.declaration import Kind
+from attnlab.tasks.kinds import Kind
 from attnlab.views.records import Record, Table, Text
 
 _WORST, _SPREAD = 12, 12  # items

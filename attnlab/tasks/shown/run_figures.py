@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.config.options import in_prose
-from attnlab.tasks.declaration import Kind
+from attnlab.tasks.kinds import Kind
 from attnlab.views.records import INK, Curve, Curves, Figure, Mark, Scatter, figure
 
 # Label of a panel -> column of the history -> name and colour of the curve.

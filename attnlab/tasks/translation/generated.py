@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -28,9 +29,9 @@ class GeneratedCorpus(ParallelCorpus):
     pairs: int
     seed: int
 
+    @abstractmethod
     def draw(self, draws: random.Random, is_train: bool) -> Pair:
         """Draw a pair."""
-        raise NotImplementedError
 
     def read(self, place: Path) -> dict[str, list[Pair]]:
         """Draw the pairs of all parts; see `Corpus.read`."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from attnlab.errors import RequestError, explained
 from attnlab.tasks.data.corpus import PARTS, Corpus
 from attnlab.tasks.data.division import hold_out
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.text.reading import decode_text
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from attnlab.tasks.base import Report, skills
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.tasks.translation.attention_maps import alignment
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import NAMES, score, sentence_scores

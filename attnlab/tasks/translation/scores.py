@@ -19,7 +19,7 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.declaration import ItemTest, NoItemTest, Pairs
+from attnlab.tasks.kinds import ItemTest, NoItemTest, Pairs
 from attnlab.tasks.translation.kind import KIND
 
 _PERFECT = 100.0

@@ -13,7 +13,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
-from attnlab.tasks.declaration import Kind, Progress
+from attnlab.tasks.kinds import Kind, Progress
 from attnlab.tasks.translation.kind import KIND
 from attnlab.tasks.translation.parallel import AlignedFiles, ParallelCorpus
 from attnlab.tasks.translation.tokenized import (

@@ -20,7 +20,7 @@ from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_json
 from attnlab.tasks.data.corpus import PARTS, digest_of
 from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer

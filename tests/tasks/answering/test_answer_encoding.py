@@ -24,21 +24,6 @@ from attnlab.text.cleaning import normalized
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 from attnlab.text.words import split_words, word_spans
 
-TEXT = "Zoë's  cat,\n 3.50 Euro; İstanbul – the e\u0301cole!"
-
-
-@pytest.fixture(scope="module", params=["word", "bpe"])
-def tokenizer(request) -> Tokenizer:
-    return Tokenizer.fit([TEXT, "the cat cost 3.50"], kind=request.param, lowercase=True)
-
-
-def test_each_token_has_the_position_of_its_word(tokenizer):
-    cut = cut_text(tokenizer, TEXT)
-    words = [TEXT[start:end] for start, end in cut.spans]
-    assert list(dict.fromkeys(words)) == split_words(TEXT)
-    if tokenizer.kind == "word":
-        assert words == split_words(TEXT) and len(cut.tokens) == len(words)
-
 
 @given(st.text(max_size=60))
 def test_tokens_follow_the_words_of_any_text(text):

@@ -156,24 +156,6 @@ def test_questions_may_have_no_answer(lab):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("attention=luong_local", "attention.alignment=monotonic"), "has no matching place in"),
-        (("model=transformer", "attention=pooling"), "it has no query"),
-        (("data.path=text.txt",), "text.txt: expected one JSON document "),
-        (("trainer.batch_by=tokens",), "windows of a run have one length"),
-    ],
-)
-def test_contradictory_settings_are_refused(lab, words, message):
-    given = {word.partition("=")[0] for word in words}
-    base = [word for word in TINY if word.partition("=")[0] not in given]
-    if "model=transformer" in words:
-        base = [word for word in base if word not in ("model.embedding=8", "model.cell=simple")]
-    code, _, err = lab(*base, *words, UNTRACKED)
-    assert code == 2 and message in err and err.count("\n") == 1, err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
         ((" ", "--text", "text.txt"), "QUESTION 1: expected words, got none."),
         (("a", "--text", "nowhere.txt"), "--text: nowhere.txt can't be read (No such file"),
         (("a", "b", "--text", "text.txt", "--attention", "x.png"), "one question, got more."),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from compared_runs import column, on_page
+from compared_runs import on_page
 from drawn import drawn
 from question_runs import (
     NOTHING,
@@ -30,7 +30,7 @@ from attnlab.tasks.answering.report import (
     exact,
     item_test,
 )
-from attnlab.tasks.answering.shown import answer_records, attention_figure, attention_records
+from attnlab.tasks.answering.shown import attention_figure, attention_records
 from attnlab.tasks.answering.spans import PredictedAnswer
 from attnlab.views.records import AttentionMaps
 
@@ -199,12 +199,3 @@ def test_each_epoch_has_its_answer_in_brackets_and_its_weights(tmp_path):
 
 
 # The page's tables
-
-
-def test_answers_are_ordered_from_worst_to_best(tmp_path):
-    write_answers(tmp_path, "none", predicted(TEST, 0.6), DATA)
-    (table,) = answer_records(on_page(tmp_path))
-    scores = [float(cell) for cell in column(table, "F1")]
-    assert len(scores) == 24 and scores == sorted(scores) and scores[-1] == 1
-    wrong = [cell.endswith(" ✗") for cell in column(table, "prediction")]
-    assert wrong == [score < 1 for score in scores]

@@ -12,10 +12,9 @@ from small_models import assert_every_weight_learns, combinations, settings
 
 from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.config.options import option_class
-from attnlab.errors import RequestError
+from attnlab.config.sections import Option
 from attnlab.tasks.answering.kind import KIND
 from attnlab.tasks.answering.task import Answer
-from attnlab.tasks.models import build_model
 from attnlab.text.tokenizers import END, START
 
 Q, P, VOCABULARY = 4, 7, 20
@@ -40,7 +39,7 @@ TARGETS = np.array([[2, 4], [3, 3], [0, 0]])
 def built(model: str, given: dict, attention):
     sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     shape = (None, 1 + Q + P)
-    return build_model(KIND.models.classes, model, given, attention, shape, **sizes)
+    return KIND.models.build(Option(model, given), attention, shape, **sizes)
 
 
 def make(model: str, attention: str, **changes):
@@ -63,8 +62,18 @@ by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c
 
 
 @by_case
-def test_each_place_has_a_logit_that_depends_on_its_own_row(model, attention):
+def test_a_reader_keeps_its_contract(model, attention):
     reader = made(model, attention)
+    assert_each_place_has_a_logit_that_depends_on_its_own_row(reader)
+    assert_the_text_attends_to_the_words_of_the_question(reader, model, attention)
+    assert_every_weight_learns(
+        reader,
+        lambda: tf.reduce_mean(Answer.loss(TARGETS, reader(TOKENS, training=True))),
+        cancelling="bias",
+    )
+
+
+def assert_each_place_has_a_logit_that_depends_on_its_own_row(reader):
     logits = reader(TOKENS).numpy()
     assert logits.shape == (3, 2, 1 + P) and logits.dtype == np.float32
     for row, (_, length) in zip(logits, LENGTHS, strict=True):
@@ -78,9 +87,8 @@ def test_each_place_has_a_logit_that_depends_on_its_own_row(model, attention):
     np.testing.assert_allclose(reader(TOKENS[1:2])[0], logits[1], rtol=1e-4, atol=1e-5)
 
 
-@by_case
-def test_the_text_attends_to_the_words_of_the_question(model, attention):
-    weights = made(model, attention).attend(TOKENS)
+def assert_the_text_attends_to_the_words_of_the_question(reader, model, attention):
+    weights = reader.attend(TOKENS)
     if attention == "none":
         assert weights is None
         return
@@ -94,16 +102,6 @@ def test_the_text_attends_to_the_words_of_the_question(model, attention):
         assert (sums < 1 + 1e-5).all()
         if model == "rnn" and attention not in ("luong_local", "differential"):
             np.testing.assert_allclose(sums, 1, rtol=1e-5)
-
-
-@by_case
-def test_every_weight_learns(model, attention):
-    reader = made(model, attention)
-    assert_every_weight_learns(
-        reader,
-        lambda: tf.reduce_mean(Answer.loss(TARGETS, reader(TOKENS, training=True))),
-        cancelling="bias",
-    )
 
 
 def test_the_loss_is_the_mean_of_both_cross_entropies():
@@ -138,17 +136,3 @@ def test_a_recurrent_reader_is_its_equations():
         read = np.concatenate([states[0], last, context, states[0] * context], axis=1)
         expected = (reader.modeling(read[None])[0].numpy()[0] @ kernel + bias).T
         np.testing.assert_allclose(logits[row, :, : 1 + length], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_without_attention_the_text_sees_one_vector_of_the_question():
-    for attention, parts in (("none", 2), ("bahdanau", 4)):
-        reader = make("rnn", attention, cell="simple", bidirectional=False)
-        kernels = [weight.shape for weight in reader.modeling.weights]
-        assert (parts * reader.encoder.width, reader.modeling.width) in kernels
-
-
-def test_a_context_of_another_width_is_refused():
-    cls = option_class("attention", "multi_head")
-    given = {"units": 6, "embedding": 5}
-    with pytest.raises(RequestError, match="expected a context as wide as the states, 12, got 10"):
-        built("rnn", given, lambda: cls(heads=2, units=10))

@@ -20,7 +20,7 @@ from attnlab.tasks.classification.image_corpora import Digits
 from attnlab.tasks.classification.images import Images
 from attnlab.tasks.classification.kind import KIND
 from attnlab.tasks.classification.report import build_report, item_test, measures
-from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.kinds import NoItemTest
 
 TRAIN, TEST = some_texts(60), some_texts(40, seed=1, grouped=True)
 DATA = labelled(TRAIN, TEST)
@@ -85,13 +85,6 @@ def test_words_of_any_script_count_in_lower_case_if_the_model_reads_them_so():
         assert (found.argmax(axis=1) == test.labels).sum() == right
 
 
-def test_with_one_class_the_shares_are_predicted_and_a_class_that_train_lacks_never():
-    alone = baselines(labelled(part(["a", "b"], [0, 0]), part(["a"], [0])), "test")
-    assert np.array_equal(alone["word_counts"], alone["majority"])
-    found = baselines(labelled(part(["a", "b", "a"], [0, 2, 0]), part(["a"], [1])), "test")
-    assert found["word_counts"][0, 1] == 0 and found["word_counts"].sum() == pytest.approx(1)
-
-
 def test_pixels_have_scikit_learns_regression_and_many_images_a_sample(monkeypatch):
     data = Images(corpus=Digits(limit=200), cache=Path("nowhere")).load(0)
     train, test = data.parts["train"], data.parts["test"]
@@ -142,18 +135,6 @@ def test_each_text_has_a_row_with_all_predictions(tmp_path):
     assert table["label"].tolist() == [CLASSES[number] for number in TEST.labels]
     assert table["p_good"] == pytest.approx(PROBABILITIES[:, 1], abs=1e-6)
     assert table["group"].tolist() == TEST.groups
-
-
-def test_texts_of_any_kind_and_classes_that_are_numbers_are_read_again(tmp_path):
-    texts = ['two\nlines, "quoted"\r and\x85more', "3.14", "word " * 5000]
-    data = labelled(part(["a", "b"], [0, 1]), part(texts, [0, 1, 0]), ("01", "2"))
-    run = RunDirectory(tmp_path)
-    run.write_predictions(build_report(data, "test", np.eye(2)[[0, 1, 1]]).predictions)
-    table = run.read_predictions(KIND.scoring.text_columns)
-    assert table["label"].tolist() == ["01", "2", "01"]
-    assert table["prediction"].tolist() == ["01", "2", "2"]
-    assert table["text"][:2].tolist() == ['two lines, "quoted" and more', "3.14"]
-    assert len(table["text"][2]) == 1000 and table["text"][2].endswith("…")
 
 
 def test_details_have_the_confusion_and_the_groups():

@@ -94,15 +94,6 @@ def test_texts_are_ordered_from_worst_to_best(tmp_path):
     assert column(groups, "group") == ["4 words", "7 words"]
 
 
-def test_several_runs_are_shown_side_by_side(tmp_path):
-    write_classifier(tmp_path, "none", PROBABILITIES, DATA)
-    write_classifier(tmp_path, "bahdanau", np.eye(3)[TEST.labels], DATA)
-    table, groups = item_records(on_page(tmp_path))
-    assert {*table.header} >= {"says no attention", "says bahdanau", "p, no attention"}
-    assert column(table, "says bahdanau") == column(table, "class")
-    assert column(groups, "bahdanau") == ["1.000", "1.000"]
-
-
 def test_other_texts_and_damaged_files_are_named(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     other = labelled(some_texts(60), some_texts(40, seed=3))
@@ -114,17 +105,10 @@ def test_other_texts_and_damaged_files_are_named(tmp_path):
     assert any("pooling: no predictions" in text and "label" in text for text in said)
 
 
-def slider_of(tmp_path, room: int = 10**6) -> Slider:
-    (run,) = on_page(tmp_path)
-    run.room = room
-    note, slider = attention_records([run])
-    assert isinstance(note, Text)
-    return slider
-
-
 def test_each_epoch_has_its_classes_and_its_weights(tmp_path):
     write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, recorded=RECORDED)
-    slider = slider_of(tmp_path)
+    note, slider = attention_records(on_page(tmp_path))
+    assert isinstance(note, Text) and isinstance(slider, Slider)
     assert slider.epochs.numbers == [1, 2]
     for (words,), expected in zip(slider.frames, RECORDED.values(), strict=True):
         assert isinstance(words, ShadedWords)
@@ -134,12 +118,3 @@ def test_each_epoch_has_its_classes_and_its_weights(tmp_path):
             assert item.said == expected["prediction"][row]
             heads = expected["weights"][row, :, 0, : len(item.words)]
             assert item.weights == pytest.approx(np.vstack([heads.mean(0), heads]), abs=1e-3)
-
-
-def test_with_little_room_heads_go_first_and_then_texts(tmp_path):
-    write_classifier(tmp_path, "bahdanau", PROBABILITIES, DATA, recorded=RECORDED)
-    words = slider_of(tmp_path).frames[0][0].items
-    cells = 2 * sum(len(item.words) for item in words)
-    scarce = slider_of(tmp_path, 3 * cells - 1).frames[0][0]
-    assert scarce.maps == ["mean of 2 heads"] and len(scarce.items) == 5
-    assert len(slider_of(tmp_path, cells - 1).frames[0][0].items) == 4

@@ -20,9 +20,9 @@ from small_models import (
 from attnlab.attention.luong import LuongGlobalAttention
 from attnlab.attention.none import NoAttention
 from attnlab.config.options import option_class
+from attnlab.config.sections import Option
 from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.classification.kind import KIND
-from attnlab.tasks.models import build_model
 
 S, VOCABULARY, CLASSES = 6, 20, 3
 DRAW = np.random.default_rng(7)
@@ -36,7 +36,7 @@ MODELS = ("embeddings", "rnn", "transformer")
 
 def built(model: str, given: dict, attention, vocabulary: int = VOCABULARY):
     sizes = {"vocabulary": vocabulary, "classes": CLASSES}
-    return build_model(KIND.models.classes, model, given, attention, (None, S), **sizes)
+    return KIND.models.build(Option(model, given), attention, (None, S), **sizes)
 
 
 def make(model: str, attention: str, **changes):
@@ -57,8 +57,14 @@ by_case = pytest.mark.parametrize(("model", "attention"), CASES, ids=["-".join(c
 
 
 @by_case
-def test_padding_changes_nothing(model, attention):
+def test_a_classifier_keeps_its_contract(model, attention):
     classifier = made(model, attention)
+    assert_padding_changes_nothing(classifier)
+    assert_attention_is_only_on_the_words_of_each_text(classifier, attention)
+    assert_learns(classifier)
+
+
+def assert_padding_changes_nothing(classifier):
     expected = classifier(TOKENS).numpy()
     assert expected.shape == (4, CLASSES) and expected.dtype == np.float32
     if classifier.fixed_length is not None:
@@ -71,9 +77,8 @@ def test_padding_changes_nothing(model, attention):
     np.testing.assert_allclose(classifier(longer), expected, rtol=1e-4, atol=1e-5)
 
 
-@by_case
-def test_attention_is_only_on_the_words_of_each_text(model, attention):
-    weights = made(model, attention).attend(TOKENS)
+def assert_attention_is_only_on_the_words_of_each_text(classifier, attention):
+    weights = classifier.attend(TOKENS)
     if attention == "none":
         assert weights is None
         return
@@ -84,10 +89,7 @@ def test_attention_is_only_on_the_words_of_each_text(model, attention):
     np.testing.assert_array_less(weights[0].sum(axis=-1), 1 + 1e-5)
 
 
-@by_case
-def test_every_weight_learns(model, attention):
-    classifier = made(model, attention)
-
+def assert_learns(classifier):
     def loss():
         logits = classifier(TOKENS, training=True)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(LABELS, logits)
@@ -171,12 +173,7 @@ def test_the_order_of_words_matters(positions, width):
         classifier(TOKENS[1:2, : LENGTHS[1]]) if positions != "learned" else classifier(TOKENS)[1:2]
     )
     np.testing.assert_allclose(alone, classifier(TOKENS)[1:2], rtol=1e-4, atol=1e-5)
-
-    def loss():
-        logits = classifier(TOKENS, training=True)
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(LABELS, logits)
-
-    assert_every_weight_learns(classifier, loss)
+    assert_learns(classifier)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -122,20 +122,6 @@ def test_agreement_is_learned_at_the_defaults(lab):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("model=embeddings", "attention=bahdanau"), "a mean of embeddings has no place for att"),
-        (("attention=luong_local", "attention.alignment=monotonic"), "no steps to align with"),
-        (("model=transformer", "attention=pooling"), "it has no query"),
-        (("trainer.batch_by=tokens",), "texts of a run are padded to one length"),
-    ],
-)
-def test_contradictory_settings_are_refused(lab, words, message):
-    code, _, err = lab("task=classify", "data=table", "data.path=texts.csv", *words, UNTRACKED)
-    assert code == 2 and message in err and err.count("\n") == 1, err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
         ((" ",), "TEXT 1: expected words, got an empty text."),
         (("--file", "nowhere.txt"), "--file: nowhere.txt can't be read"),
         (("a", "b", "--attention", "x.png"), "--attention: expected one text, got more."),

@@ -123,37 +123,13 @@ def test_images_are_rotated_as_their_exif_data_say(tmp_path):
         np.testing.assert_array_equal(found, expected)
 
 
-def deep_colours() -> bytes:
-    """A PNG of 16 bits per channel in RGB, which Pillow can read but not write."""
-
-    def chunk(name: bytes, content: bytes) -> bytes:
-        crc = struct.pack(">I", zlib_crc(name + content))
-        return struct.pack(">I", len(content)) + name + content + crc
-
-    from zlib import compress
-    from zlib import crc32 as zlib_crc
-
-    header = struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0)
-    row = b"\0" + struct.pack(">6H", *range(200, 206))
-    chunks = chunk(b"IHDR", header), chunk(b"IDAT", compress(row)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
 def test_pixels_of_more_than_8_bits_are_refused(tmp_path):
     """The number that means white isn't known: microscopes and scanners use 10, 12 or 14 bits."""
-    (tmp_path / "rgb.png").write_bytes(deep_colours())
     for name, dtype in (("grey.png", np.uint16), ("f.tif", np.float32), ("i.tif", np.int32)):
         Image.fromarray(np.full((2, 3), 600, dtype)).save(tmp_path / name)
-    for name in ("rgb.png", "grey.png", "f.tif", "i.tif"):
+    for name in ("grey.png", "f.tif", "i.tif"):
         with pytest.raises(RequestError, match=f"{name}: expected 8 bits per channel, got more"):
             read_image(tmp_path / name, (2, 3, 3))
-
-
-@pytest.mark.parametrize("content", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\nand no more", b"text"])
-def test_a_file_that_is_no_image_is_refused(tmp_path, content):
-    (tmp_path / "x.png").write_bytes(content)
-    with pytest.raises(RequestError, match=r"x\.png: can't be read as an image: "):
-        read_image(tmp_path / "x.png", (4, 4, 3))
 
 
 # Published ones
@@ -215,9 +191,3 @@ def test_cifar10_is_read_in_its_format_from_archive_and_folder(tmp_path):
         np.testing.assert_array_equal(image.pixels[..., channel], plane[channel])
     same = opened(Cifar10(path=str(tmp_path / "there")), tmp_path)
     assert same.digest() == corpus.digest()
-
-
-def test_a_wrong_file_of_cifar10_is_refused(tmp_path):
-    (tmp_path / "data_batch_1.bin").write_bytes(bytes(3072))
-    with pytest.raises(RequestError, match="expected the images of cifar10's train, got others"):
-        Cifar10(path=str(tmp_path)).open(tmp_path)

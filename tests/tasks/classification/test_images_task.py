@@ -100,23 +100,6 @@ def test_wrong_images_are_refused_in_one_sentence(trained):
         assert (code, out) == (2, "") and message in err and err.count("\n") == 1, err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("model.patch=3",), "model.patch: expected a divisor of the images' 8 x 8 pixels"),
-        (("model=rnn",), "with model.name=rnn: it reads images. Valid: vit."),
-        (("attention=none",), "a Transformer layer without attention cannot mix its steps.\n"),
-        (("data=digits",), "data=digits can't be combined with task.name=images"),
-    ],
-)
-def test_contradictory_settings_are_refused(lab, words, message):
-    settings = [word for word in FOLDER if not ("data" in words[0] and "data." in word)]
-    if words[0].split("=")[0] in ("model", "attention"):
-        settings = [word for word in settings if "heads" not in word and "model." not in word]
-    code, _, err = lab(*settings, *words)
-    assert code == 2 and message in err and err.count("\n") == 1, err
-
-
 class Stopped(BaseException):
     """Ends a run as a kill does."""
 

@@ -114,12 +114,6 @@ def test_reviews_of_imdb_have_a_test_part_and_line_breaks(tmp_path):
         Imdb(path=str(half)).open(tmp_path)
 
 
-def test_another_archive_is_refused(tmp_path):
-    (tmp_path / "other.zip").write_bytes(as_zip({"other/a.txt": "text"}))
-    with pytest.raises(RequestError, match="expected the files of movie_reviews, got none"):
-        MovieReviews(path=str(tmp_path / "other.zip")).open(tmp_path)
-
-
 @pytest.mark.realdata
 def test_the_real_film_reviews(tmp_path, realdata):
     corpus = opened(MovieReviews(path=str(realdata / "movie_reviews/movie_reviews.zip")), tmp_path)
@@ -189,16 +183,6 @@ def test_a_folder_is_read_with_and_without_parts(tmp_path):
     (tmp_path / "parts/train/a/00.txt").write_bytes(b"\xff")
     with pytest.raises(RequestError, match=r"data\.path: .*00\.txt: expected UTF-8"):
         Folder(path=str(tmp_path / "parts")).open(tmp_path)
-
-
-def test_equal_texts_are_in_one_part(tmp_path):
-    rows = [f"{('Same', 'same')[n % 2]}  text {n // 4},{'ab'[n % 4 == 3]}" for n in range(160)]
-    path = table(tmp_path / "t.csv", [*rows, *(f"other {n},b" for n in range(40))])
-    data = loaded(Table(path=path), tmp_path)
-    texts = [
-        {" ".join(name.lower().split()) for name in part.names} for part in data.parts.values()
-    ]
-    assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
 
 
 def test_classes_are_in_order_and_counted_in_a_note(tmp_path):

@@ -6,12 +6,10 @@ from functools import partial
 
 import keras
 import numpy as np
-import pytest
 import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.multi_head import MultiHeadAttention
-from attnlab.errors import RequestError
 from attnlab.layers.transformer import self_attention
 from attnlab.tasks.classification.vision_transformer import (
     Augmentation,
@@ -120,12 +118,6 @@ def test_rollout_multiplies_the_layers_weights():
     np.testing.assert_allclose(np.array(rollout([first, second]))[0], expected, rtol=1e-6)
     halves = np.array(rollout([0.4 * first]))  # weights that don't sum to 1 are made to
     np.testing.assert_allclose(halves.sum(axis=-1), 1, rtol=1e-6)
-
-
-@pytest.mark.parametrize("patch", [2, 16])
-def test_patches_that_do_not_fit_are_refused(patch):
-    with pytest.raises(RequestError, match=rf"images' 6 x 9 pixels \(1, 3\), got {patch}\."):
-        make(patch=patch)
 
 
 def test_stochastic_depth_skips_deeper_sub_layers_more_often():

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.data import tokens
 from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
 
 ROWS = [[5, 3], [], [7, 11, 3], [65_535]]
@@ -33,11 +32,6 @@ def test_rows_are_read_as_written_in_the_smallest_type(tmp_path, size, dtype):
     assert not read.tokens.flags.writeable
 
 
-def test_a_file_without_tokens_can_be_opened(tmp_path):
-    assert len(written(tmp_path / "a", 8, [[], []])) == 2
-    assert len(written(tmp_path / "b", 8)) == 0
-
-
 def test_rows_are_padded_and_row_minus_one_is_padding(tmp_path):
     read = written(tmp_path / "train", 8, [[5, 3], [7], [2, 4, 3]])
     assert read.padded(np.array([2, -1, 1])).tolist() == [[2, 4, 3], [0, 0, 0], [7, 0, 0]]
@@ -46,12 +40,6 @@ def test_rows_are_padded_and_row_minus_one_is_padding(tmp_path):
         read.padded(np.array([2]), 2)
     with pytest.raises(IndexError):
         read[3]
-
-
-def test_tokens_are_counted_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokens, "_BLOCK", 2)
-    counts = written(tmp_path / "train", 8, [[5, 3], [5], [5, 3]]).counts(8)
-    assert counts.tolist() == [0, 0, 0, 2, 0, 3, 0, 0]
 
 
 def make(folder):

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from attnlab.config.options import option_class, option_content
+from attnlab.config.sections import Option
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.models import build_model
 from attnlab.training.batches import filled_plan
 from attnlab.training.epoch_program import Program
 
@@ -35,8 +35,7 @@ def make(attention: str, inputs: int = 0, **changes):
     given = {"units": 3, "at_once": AT_ONCE, "normalization": "none", "anchor": False, **changes}
     keras.utils.set_random_seed(53)
     cls, shape = option_class("attention", attention), (None, S, 1 + inputs)
-    classes = KIND.models.classes
-    return build_model(classes, "rnn", given, lambda: cls(**own), shape, horizon=HORIZON)
+    return KIND.models.build(Option("rnn", given), lambda: cls(**own), shape, horizon=HORIZON)
 
 
 def drawn(variables) -> None:

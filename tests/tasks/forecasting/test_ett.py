@@ -13,8 +13,7 @@ from download_server import serving
 from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.runner.train import make_learner, make_task
-from attnlab.tasks.forecasting import ett
-from attnlab.tasks.forecasting.data import baselines
+from attnlab.tasks.forecasting import ett, measures
 from attnlab.tasks.forecasting.ett import Ett
 
 TRAIN, VALIDATION, TEST = (months * small_ett.MONTH for months in (12, 16, 20))
@@ -51,24 +50,6 @@ def test_the_borders_are_months_of_the_train_validation_and_test_parts(tmp_path,
         np.testing.assert_array_equal(index, np.arange(first, end - 5 + 1))
     assert task.origin().values.tolist() == task.members[0].values[-24:].tolist()
     assert len(task.members[0].values) == ends[-1]
-
-
-def test_a_horizon_beyond_a_part_is_refused(tmp_path):
-    months = 4 * small_ett.MONTH
-    folder = small_ett.write(tmp_path)
-    assert len(loaded(folder, horizon=months).splits.parts["test"].index) == 1
-    with pytest.raises(RequestError, match=f"task.horizon={months + 1}: expected a window"):
-        loaded(folder, horizon=months + 1)
-
-
-@pytest.mark.parametrize(("name", "steps"), [("ETTh1", 24), ("ETTm1", 96)])
-def test_the_season_is_a_day(tmp_path, name, steps):
-    task = loaded(small_ett.write(tmp_path, name), series=name)
-    report = task.report(task.splits.parts["test"].target)
-    first, values = task.splits.parts["test"].index[0], task.members[0].values
-    np.testing.assert_array_equal(
-        report.predictions["seasonal_naive"][:5], values[first - steps : first - steps + 5]
-    )
 
 
 def test_unpublished_content_is_noted(published):
@@ -155,7 +136,7 @@ SHORT = sorted({check[:2] for check in CHECKS} - {("ETTm1", 672)})
 @pytest.mark.realdata
 @pytest.mark.parametrize(("name", "horizon"), [*SHORT, LONG])
 def test_baselines_have_their_known_scores(realdata, name, horizon, monkeypatch):
-    monkeypatch.setattr(baselines, "nlinear", lambda *arrays: np.zeros((len(arrays[2]), horizon)))
+    monkeypatch.setattr(measures, "nlinear", lambda *arrays: np.zeros((len(arrays[2]), horizon)))
     task = Ett(path=str(realdata / "ett"), series=name, history=24, horizon=horizon)
     splits = task.load(0)
     assert len(splits.parts["test"]) == (11520 if "m" in name else 2880) - horizon + 1

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.data import windows
 from attnlab.tasks.forecasting.fib import (
     Fib,
     FibRandom,
     fibonacci,
     random_sequences,
-    shuffled_split,
 )
 
 
@@ -74,13 +72,6 @@ def test_each_window_has_largest_value_one_and_the_sum_as_target(part):
     np.testing.assert_allclose(rows.target[:, 0], last_two, atol=3e-7)
 
 
-def test_only_train_windows_follow_the_seed():
-    one, other = FibRandom().load(1), FibRandom().load(2)
-    assert not np.array_equal(one.parts["train"].history, other.parts["train"].history)
-    for part in ("validation", "test"):
-        np.testing.assert_array_equal(one.parts[part].history, other.parts[part].history)
-
-
 def test_simple_baselines_fail_and_the_rule_is_an_oracle():
     task = FibRandom(history=29)
     task.load(0)
@@ -98,15 +89,6 @@ def test_a_forecast_is_scaled_by_its_own_window():
     window = 1000 * np.array([8.0, -3.0, 5.0, 2.0, 7.0])
     forecast = task.serve(lambda h: h[:, -1] + h[:, -2], window, 3)
     np.testing.assert_allclose(forecast, [9000, 16000, 25000], rtol=1e-6)
-
-
-def test_the_books_output_9_2():
-    numbers = fibonacci(12)
-    np.testing.assert_array_equal(numbers, [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233])
-    train, _ = shuffled_split(12, 3, test=0.3)
-    starts = windows.histories(numbers, train, 3)[:, 0]
-    np.testing.assert_array_equal(starts, [8, 5, 2, 13, 21, 34])
-    np.testing.assert_array_equal(numbers[train], [34, 21, 8, 55, 89, 144])
 
 
 def test_sequences_have_as_many_terms_as_asked():

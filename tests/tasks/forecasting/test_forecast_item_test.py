@@ -49,10 +49,7 @@ def test_diebold_mariano_counts_the_overlap_of_longer_horizons():
 )
 def test_diebold_mariano_reports_where_it_is_undefined(losses, horizon):
     assert diebold_mariano(losses, np.zeros(len(losses)), horizon) is None
-
-
-def test_diebold_mariano_ignores_rounding():
-    losses = np.arange(40) * 0.1
+    losses = np.arange(40) * 0.1  # rounding is no difference
     assert diebold_mariano(losses + 0.1, losses) is None
     assert diebold_mariano(losses * (1 + 1e-14), losses) is None
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.measures import FEWEST, interval_ends
+from attnlab.tasks.forecasting.measures import FEWEST, interval_ends
 from attnlab.tasks.forecasting.series import Series
 
 

@@ -7,8 +7,8 @@ import datetime
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.scaling import Scaler, level_of
 from attnlab.tasks.forecasting.series import Series
+from attnlab.tasks.forecasting.time_series import Scaler, level_of
 
 LEVEL = 2.0**40  # to which multiples of 1 / 4096 are added exactly
 DRAW = np.random.default_rng(7)
@@ -40,9 +40,9 @@ def reported(task):
 ENDS = np.array([[-0.5], [0.25]])
 
 
-@pytest.mark.parametrize("scaler", ["standard", "minmax"])
-@pytest.mark.parametrize("walk", [WALK, WALK + 200], ids=["around 0", "above 0"])
-@pytest.mark.parametrize("level", [LEVEL, -LEVEL])
+@pytest.mark.parametrize(
+    ("scaler", "walk", "level"), [("standard", WALK, LEVEL), ("minmax", WALK + 200, -LEVEL)]
+)
 def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
     low, high = (task_of(values, scaler=scaler) for values in (walk, walk + level))
     for part, windows in low.splits.parts.items():
@@ -63,7 +63,7 @@ def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
         np.testing.assert_allclose(shifted, expected.predictions[column], atol=1e-5 * spread)
 
 
-@pytest.mark.parametrize("factor", [1e-9, 1e-100, 1e100])
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
 def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
     expected, found = reported(task_of(WALK)), reported(task_of(WALK * factor))
     assert found.skills == pytest.approx(expected.skills, rel=1e-9)

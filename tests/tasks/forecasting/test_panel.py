@@ -14,7 +14,6 @@ from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.series import Series
 
 LENGTHS = {"a": 40, "b": 61, "c": 53}
-DAY = np.timedelta64(1, "D")
 
 
 def level(name: str, at: int) -> float:
@@ -84,15 +83,6 @@ def test_each_series_has_the_scale_of_its_own_train_part(write):
         assert task.origin(name).scalers[0].scale == pytest.approx(train.std())
 
 
-def test_interleaved_rows_are_the_same_series(write):
-    plain = panel(write(rows()))
-    mixed = panel(write(sorted(rows(), key=lambda row: (row[1], row[0]))))
-    for part in ("train", "validation", "test"):
-        one, other = plain.splits.parts[part], mixed.splits.parts[part]
-        np.testing.assert_array_equal(one.target, other.target)
-        np.testing.assert_array_equal(one.ids, other.ids)
-
-
 def walks(lengths, seed=3):
     draw = np.random.default_rng(seed)
     scale = {name: 10.0**n for n, name in enumerate(lengths)}
@@ -142,12 +132,9 @@ def test_metrics_of_each_series_and_their_means(write):
     json.dumps(report.scores(), allow_nan=False)
 
 
-def test_a_series_that_is_too_short_is_named(write):
+def test_a_short_series_a_gap_and_an_empty_id_are_named(write):
     with pytest.raises(RequestError, match=r"part of the 9 values of series a, which"):
         panel(write(rows(LENGTHS | {"a": 9})))
-
-
-def test_a_gap_or_an_empty_id_names_its_line(write):
     lines = [row for row in rows() if row[2] != 2030]
     with pytest.raises(RequestError, match=r"line 72: .* from 2020-02-06 .* to 2020-02-08"):
         panel(write(lines))

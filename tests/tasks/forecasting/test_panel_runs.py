@@ -64,17 +64,6 @@ def test_forecasts_are_made_for_all_or_named_series(folder, capsys):
     assert "Did you mean south?" in capsys.readouterr().err
 
 
-def test_a_history_has_the_scale_of_its_series_or_of_its_own(folder, table, tmp_path, capsys):
-    assert main(["forecast", str(folder), "--steps", "1", "--history", str(table)]) == 0
-    of_file = capsys.readouterr().out
-    assert main(["forecast", str(folder), "--steps", "1"]) == 0
-    assert capsys.readouterr().out == of_file
-    new = tmp_path / "new.csv"
-    new.write_text(table.read_text().replace("south", "west"))
-    assert main(["forecast", str(folder), "--steps", "1", "--history", str(new)]) == 0
-    assert "\nwest\t" in capsys.readouterr().out
-
-
 def test_every_epoch_is_scored_for_each_series(folder, capsys):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["metric"] == "mase" and [*metrics["series"]] == [*SHOPS]
@@ -97,14 +86,3 @@ def test_a_page_has_a_tab_for_each_series(folder):
     _, slider = attention_records(on_page(folder.parents[2]))
     labels = {strip.label.split()[1] for strip in slider.frames[0][0].strips}
     assert labels == {*SHOPS}
-
-
-def test_an_mlflow_model_accepts_histories_of_any_series(folder):
-    trained = TrainedRun.load(RunDirectory(folder))
-    task, model = trained.task, trained.model
-    ends = task.serve(model, steps=3)
-    assert ends.shape == (2, 3)
-    np.testing.assert_allclose(task.serve(model, steps=3, id="south"), ends[1], rtol=1e-4)
-    known = task.origin("south").values
-    np.testing.assert_allclose(task.serve(model, known, 3, "south"), ends[1], rtol=1e-4)
-    assert trained.predict(np.stack([known, known])).shape == (2, 1)

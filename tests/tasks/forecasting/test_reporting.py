@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.tasks.forecasting.data.measures import Yardstick, errors
-from attnlab.tasks.forecasting.data.scaling import Scaler
-from attnlab.tasks.forecasting.data.windows import Windows
-from attnlab.tasks.forecasting.report import build_report
+from attnlab.tasks.forecasting.measures import Yardstick, errors
+from attnlab.tasks.forecasting.task import build_report
+from attnlab.tasks.forecasting.time_series import Scaler, Windows
 
 TARGET = np.array([[1.0], [2.0], [5.0]])
 
@@ -80,7 +79,7 @@ def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
 
 
 def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
-    monkeypatch.setattr("attnlab.tasks.forecasting.report._MOST_ROWS", 8)
+    monkeypatch.setattr("attnlab.tasks.forecasting.task._MOST_ROWS", 8)
     target = np.arange(20.0).reshape(10, 2)  # three times as many as fit
     forecast = target + np.arange(10.0)[:, None]
     report = report_of(target, forecast, {"near": target - 1})

@@ -1,14 +1,11 @@
 """Scalers: fitted exactly, inverted exactly, saved as JSON."""
 
-import json
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.forecasting.data.scaling import Scaler
+from attnlab.tasks.forecasting.time_series import Scaler
 
 VALUES = np.array([2.0, 4.0, 9.0])
 
@@ -36,15 +33,3 @@ def test_invert_undoes_apply(values, kind):
     largest = np.abs(values).max()
     error = np.abs(scaler.invert(scaler.apply(values)) - values)
     assert error.max() <= 1e-12 * max(largest, 1)
-
-
-def test_json_keeps_every_bit():
-    scaler = Scaler.fit(np.array([0.1, 0.2, 0.7]), "standard")
-    assert Scaler.from_json(json.loads(json.dumps(asdict(scaler)))) == scaler
-
-
-def test_damaged_json_is_refused():
-    scaler = {"kind": "minmax", "level": 0, "offset": 0, "scale": 1}
-    for content in ({}, {**scaler, "scale": 0}, {**scaler, "offset": "a"}):
-        with pytest.raises((TypeError, ValueError)):
-            Scaler.from_json(content)

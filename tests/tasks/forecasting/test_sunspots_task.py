@@ -5,7 +5,6 @@ import csv
 import numpy as np
 import pytest
 
-from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.sunspots import Sunspots
 
 
@@ -65,19 +64,6 @@ def test_the_books_arrays_are_those_of_its_listing():
     np.testing.assert_array_equal(splits.parts["train"].target[:, 0], train[12::12])
     np.testing.assert_array_equal(splits.parts["test"].history[:, :, 0], test[:552].reshape(46, 12))
     np.testing.assert_array_equal(splits.parts["test"].target[:, 0], test[12::12])
-
-
-def test_the_books_report_notes_the_leak():
-    task = Sunspots(protocol="book", history=12)
-    notes = " ".join(task.report(task.load(0).parts["test"].target).notes)
-    assert "leaks" in notes and "46 test targets" in notes
-    sliding = Sunspots()
-    assert sliding.report(sliding.load(0).parts["test"].target).notes == []
-
-
-def test_the_book_s_protocol_has_one_step():
-    with pytest.raises(RequestError, match=r"task\.horizon: expected 1 if task\.protocol"):
-        Sunspots(protocol="book", horizon=2)
 
 
 def test_every_month_from_1749_to_1983_occurs_once_in_order():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from same_runs import assert_same_run
 
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.tasks.language.corpora import Text, by_position
@@ -79,3 +80,22 @@ def task_of(corpus: Text | GeneratedRows, **settings) -> LanguageTask:
     task = LanguageTask(corpus=corpus, cache=Path("."), **settings)
     task.load(0)
     return task
+
+
+def assert_resumes_to_the_same_bits(trained, words, learner, epoch: int, monkeypatch) -> None:
+    """Stop a run in an epoch's validation, resume it, and compare it with the one of `trained`."""
+    (whole,) = trained.run_folders()
+    validate = learner.validate
+
+    def stop(self, number):
+        if number == epoch:
+            raise KeyboardInterrupt
+        return validate(self, number)
+
+    monkeypatch.setattr(learner, "validate", stop)
+    assert trained(*words, "paths.runs=again").code != 0
+    monkeypatch.setattr(learner, "validate", validate)
+    (other,) = (path.parent.absolute() for path in Path("again").glob("*/*/*/status.json"))
+    code, _, err = trained("resume", str(other))
+    assert code == 0, err
+    assert_same_run(other, whole)

@@ -18,7 +18,6 @@ from attnlab.tasks.language.generated import (
     Induction,
     Reversal,
     SelectiveCopy,
-    different,
 )
 
 ROWS = 5000
@@ -82,14 +81,6 @@ def test_a_seed_and_each_setting_make_other_rows(drawn, corpus):
     assert np.array_equal(smaller.parts["test"].tokens, test)
 
 
-@pytest.mark.parametrize(("choices", "count"), [(7, 7), (8, 2), (9, 2), (50, 7)])
-def test_different_numbers_are_uniform_in_every_place(choices, count):
-    numbers = different(np.random.default_rng(0), 20_000, choices, count)
-    assert all(len({*row}) == count for row in numbers[:2000].tolist())
-    for place in numbers.T:
-        assert all(near(n, 20_000, 1 / choices) for n in np.bincount(place, minlength=choices))
-
-
 def test_recall_has_pairs_then_each_key_once_with_its_value_as_target():
     corpus = opened(AssociativeRecall, pairs=8, vocabulary=101, length=64)
     for tokens, targets in zip(*(array[:500] for array in corpus.parts["train"]), strict=True):
@@ -116,13 +107,6 @@ def test_recall_places_follow_the_power_law():
     for place, expected in ((0, law), (2, second)):
         slots = (tokens[:, 4:] == tokens[:, place : place + 1]).argmax(axis=1) // 2
         assert all(near(n, 20_000, p) for n, p in zip(np.bincount(slots), expected, strict=True))
-
-
-def test_recall_replaces_fillers_by_any_token():
-    noisy = opened(AssociativeRecall, rows=200, random_fillers=True).parts["train"]
-    fillers = noisy.tokens[:, 8:][noisy.targets[:, 8:] == PADDING]
-    assert (fillers == 0).mean() < 0.02 and fillers.max() == 511
-    assert near((fillers < 256).sum(), fillers.size, 0.5)
 
 
 def test_induction_asks_at_the_end_for_what_followed_the_special_symbol():

@@ -115,11 +115,6 @@ def test_top_k_and_top_p_by_hand():
     }
 
 
-def test_temperature_0_takes_the_first_most_probable_token():
-    logits = tf.constant([[1.0, 4.0, 4.0], [3.0, 1.0, 2.0]])
-    assert draw(logits, tf.constant([0.9, 0.9]), temperature=0).numpy().tolist() == [1, 0]
-
-
 @pytest.mark.parametrize(("temperature", "shares"), [(1, (10, 50, 40)), (0.5, (1, 25, 16))])
 def test_tokens_are_drawn_by_their_probabilities(temperature, shares):
     tokens = drawn(logs(0.1, 0.5, 0.4), sum(shares) * 3, temperature=temperature)

@@ -61,22 +61,17 @@ class Plain:
         return (own + sum(discounts) * shorter) / sum(following)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 7])
 @pytest.mark.parametrize("part", [text(5, 61), text(6, 13, repeats=0), np.array([6, 6, 6, 0, 1])])
-def test_probabilities_are_those_of_the_formula(order, part):
-    plain = Plain(TRAIN.tolist(), order)
-    shares = [
-        plain.probability(part[place], tuple(part[max(place - order + 1, 0) : place].tolist()))
-        for place in range(len(part))
-    ]
-    np.testing.assert_allclose(KneserNey(TRAIN, order, V).nats(part), -np.log(shares), rtol=1e-12)
-
-
-@pytest.mark.parametrize("history", [[], TRAIN[50:60].tolist(), [6, 6, 0, 6, 1, 6, 2]])
-def test_probabilities_sum_to_one_for_seen_and_unseen_histories(history):
-    model = KneserNey(TRAIN, 5, V)
-    nats = [model.nats(np.array([*history, token]))[-1] for token in range(V)]
-    assert math.isclose(np.exp(np.negative(nats)).sum(), 1, rel_tol=1e-12)
+def test_probabilities_are_those_of_the_formula(part):
+    for order in [1, 2, 3, 7]:
+        plain = Plain(TRAIN.tolist(), order)
+        shares = [
+            plain.probability(part[place], tuple(part[max(place - order + 1, 0) : place].tolist()))
+            for place in range(len(part))
+        ]
+        np.testing.assert_allclose(
+            KneserNey(TRAIN, order, V).nats(part), -np.log(shares), rtol=1e-12
+        )
 
 
 def test_discounts_come_from_counts_of_counts():

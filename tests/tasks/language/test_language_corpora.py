@@ -69,31 +69,26 @@ def test_folders_gzip_and_byte_order_marks_are_read(tmp_path):
     assert b"".join(opened(TextFiles(path=str(tmp_path))).values()) == b"first\nsecond\nthird"
 
 
-@pytest.mark.parametrize(
-    ("content", "settings", "message"),
-    [
+def test_files_without_text_are_refused(tmp_path):
+    for content, settings, message in [
         (None, {}, "data.path: expected a file or folder, got"),
         (b"", {}, "data.path: .*a.txt: expected text, got none"),
         (b" \n\n", {}, "data.path: .*a.txt: expected text, got none"),
         (b"a b c\n", {"validation": 0.5, "test": 0.5}, "data.validation .*a sum below 1"),
         (b"a", {}, "expected text in validation, got none"),
         (b"\x1f\x8bdamaged", {}, "data.path: .*a.txt can't be read"),
-    ],
-)
-def test_files_without_text_are_refused(tmp_path, content, settings, message):
-    if content is not None:
-        (tmp_path / "a.txt").write_bytes(content)
-    with pytest.raises(RequestError, match=message):
-        opened(TextFiles(path=str(tmp_path / "a.txt"), **settings))
+    ]:
+        if content is not None:
+            (tmp_path / "a.txt").write_bytes(content)
+        with pytest.raises(RequestError, match=message):
+            opened(TextFiles(path=str(tmp_path / "a.txt"), **settings))
 
 
-@pytest.mark.parametrize(
-    ("text", "by_line"), [("a\nb\n", True), ("\n\na\nb\n\n", True), ("a\n \nb\n", False)]
-)
-def test_empty_lines_divide_documents_if_there_are_some(text, by_line):
-    corpus = TextFiles()
-    corpus.parts = {"train": RawText(text.encode())}
-    assert corpus.has_documents_by_line == by_line
+def test_empty_lines_divide_documents_if_there_are_some():
+    for text, by_line in [("a\nb\n", True), ("\n\na\nb\n\n", True), ("a\n \nb\n", False)]:
+        corpus = TextFiles()
+        corpus.parts = {"train": RawText(text.encode())}
+        assert corpus.has_documents_by_line == by_line
 
 
 @pytest.mark.parametrize("corpus", [WikiText2, WikiText103])

@@ -102,12 +102,6 @@ def test_rows_have_their_scored_places():
 # The task
 
 
-def test_a_task_of_rows_has_the_corpus_symbols_and_its_longest_row():
-    task = task_of(Echo())
-    assert task.context == 9 and task.vocabulary.size == 4 and task.corpus.chance == 0.25
-    assert task.data.counts()["train"] == 400
-
-
 def test_heads_are_measured_up_to_the_last_scored_place():
     task = task_of(GivenText("abcdef" * 50), context=8)
     inputs, tokens = task.head_inputs(None, "test", 99)
@@ -117,12 +111,6 @@ def test_heads_are_measured_up_to_the_last_scored_place():
     inputs, tokens = rows.head_inputs(None, "test", 3)
     assert inputs.shape == tokens.shape == (3, 5)
     assert (tokens[:, :4] == inputs[:, :4]).all() and (tokens[:, 4] == PADDING).all()
-
-
-def test_unknown_characters_of_other_parts_are_one_token():
-    task = task_of(GivenText("abcabcabcabcabcxyc" + "ab"), context=4)
-    assert task.vocabulary.size == 4 and task.vocabulary.has_unknown
-    assert task.data.parts["validation"].tokens().max() == 3
 
 
 @pytest.mark.parametrize(

@@ -73,51 +73,6 @@ def test_sizes_and_initial_weights_are_nanogpts():
     assert losses.mean() == pytest.approx(np.log(65), abs=0.1)
 
 
-def test_it_computes_what_transformers_gpt2_computes():
-    transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
-    sizes = {"vocab_size": 11, "n_positions": 13, "n_embd": 12, "n_layer": 2, "n_head": 3}
-    config = transformers.GPT2Config(
-        **sizes, n_inner=17, activation_function="gelu", resid_pdrop=0, embd_pdrop=0, attn_pdrop=0
-    )
-    other = transformers.GPT2LMHeadModel(config).eval()
-    model = small_model()
-    with torch.no_grad():
-        for weight in other.parameters():
-            weight.normal_(0, 0.3)
-    state = {name: value.numpy() for name, value in other.transformer.state_dict().items()}
-    model.embedding.embeddings.assign(state["wte.weight"])
-    model.position.table.assign(state["wpe.weight"])
-    for number, layer in enumerate(model.encoder):
-        own = {
-            k.removeprefix(f"h.{number}."): v
-            for k, v in state.items()
-            if k.startswith(f"h.{number}.")
-        }
-        for norm, name in zip(layer.norms, ("ln_1", "ln_2"), strict=True):
-            norm.gamma.assign(own[f"{name}.weight"])
-            norm.beta.assign(own[f"{name}.bias"])
-        kernels, biases = (
-            np.split(own[f"attn.c_attn.{each}"], 3, axis=-1) for each in ("weight", "bias")
-        )
-        for part, kernel, bias in zip(("query", "key", "value"), kernels, biases, strict=True):
-            getattr(layer.attention, f"{part}_kernel").assign(kernel)
-            getattr(layer.attention, f"{part}_bias").assign(bias)
-        layer.attention.output_kernel.assign(own["attn.c_proj.weight"])
-        layer.attention.output_bias.assign(own["attn.c_proj.bias"])
-        for dense, name in (
-            (layer.feed_forward.expand, "c_fc"),
-            (layer.feed_forward.contract, "c_proj"),
-        ):
-            dense.kernel.assign(own[f"mlp.{name}.weight"])
-            dense.bias.assign(own[f"mlp.{name}.bias"])
-    model.final_norm.gamma.assign(state["ln_f.weight"])
-    model.final_norm.beta.assign(state["ln_f.bias"])
-    tokens = np.random.default_rng(3).integers(0, 11, (2, 13))
-    expected = other(torch.tensor(tokens)).logits.detach().numpy()
-    assert np.asarray(model(tokens)) == pytest.approx(expected, abs=1e-4)
-
-
 def test_matrices_alone_are_decayed():
     model = small_model()
     decayed = {len(each.shape) for each in model.variables if model.is_decayed(each)}

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from compared_runs import on_page
-from language_models import Echo, GivenText, small_model, task_of
-from same_runs import assert_same_run
+from language_models import (
+    Echo,
+    GivenText,
+    assert_resumes_to_the_same_bits,
+    small_model,
+    task_of,
+)
 
 from attnlab.config.composing import compose, from_hydra
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
-from attnlab.tasks.declaration import NoItemTest
+from attnlab.tasks.kinds import NoItemTest
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
 from attnlab.tasks.language.models.model import Scorer
@@ -247,18 +251,4 @@ def test_unknown_tokens_have_no_bits_per_byte():
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
-    (whole,) = trained.run_folders()
-    validate = LanguageLearner.validate
-
-    def stopped(self, epoch):
-        if epoch == 2:
-            raise KeyboardInterrupt
-        return validate(self, epoch)
-
-    monkeypatch.setattr(LanguageLearner, "validate", stopped)
-    assert trained(*TINY, "paths.runs=again").code != 0
-    monkeypatch.setattr(LanguageLearner, "validate", validate)
-    (other,) = (path.parent.absolute() for path in Path("again").glob("*/*/*/status.json"))
-    code, _, err = trained("resume", str(other))
-    assert code == 0, err
-    assert_same_run(other, whole)
+    assert_resumes_to_the_same_bits(trained, TINY, LanguageLearner, 2, monkeypatch)

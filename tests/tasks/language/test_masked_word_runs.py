@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from compared_runs import on_page
-from same_runs import assert_same_run
+from language_models import assert_resumes_to_the_same_bits
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
@@ -139,18 +139,4 @@ def test_a_run_serves_without_its_corpus(trained):
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
-    (whole,) = trained.run_folders()
-    validate = MaskedWordLearner.validate
-
-    def stopped(self, epoch):
-        if epoch == 3:
-            raise KeyboardInterrupt
-        return validate(self, epoch)
-
-    monkeypatch.setattr(MaskedWordLearner, "validate", stopped)
-    assert trained(*TINY, "paths.runs=again").code != 0
-    monkeypatch.setattr(MaskedWordLearner, "validate", validate)
-    (other,) = (path.parent.absolute() for path in Path("again").glob("*/*/*/status.json"))
-    code, _, err = trained("resume", str(other))
-    assert code == 0, err
-    assert_same_run(other, whole)
+    assert_resumes_to_the_same_bits(trained, TINY, MaskedWordLearner, 3, monkeypatch)

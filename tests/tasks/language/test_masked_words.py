@@ -64,7 +64,6 @@ def fitted(kind: str) -> Tokenizer:
     return Tokenizer.fit(TEXTS, kind=kind, lowercase=True, size=300 if kind == "bpe" else None)
 
 
-@pytest.mark.parametrize("kind", ["word", "bpe"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -73,32 +72,16 @@ def fitted(kind: str) -> Tokenizer:
         "[MASK] key is [MASK], and singing.",
     ],
 )
-def test_masks_dont_change_the_tokens_around_them(kind, text):
+def test_masks_dont_change_the_tokens_around_them(text):
     """The mask replaces the token of the whole text."""
-    tokenizer = fitted(kind)
-    tokens = tokens_of(tokenizer, text)
-    whole = next(each for each in TEXTS if each.startswith("The") == ("cabinet" in text))
-    known = tokenizer.encode([whole])[0]
-    first, last = tokens.index(tokenizer.size), tokens[::-1].index(tokenizer.size)
-    assert tokens.count(tokenizer.size) == text.count("[MASK]")
-    assert tokens[:first] == known[:first] and tokens[len(tokens) - last :] == known[-last:]
-
-
-def test_adjacent_and_single_masks_are_tokenized():
-    tokenizer = fitted("word")
-    assert tokens_of(tokenizer, " [MASK] [MASK] ") == [tokenizer.size] * 2
-    assert tokens_of(tokenizer, "") == []
-
-
-def test_labels_of_byte_pairs_mark_continued_words():
-    tokenizer = fitted("bpe")
-    inside = tokenizer.encode(["qs"])[0][-1]
-    first = tokenizer.encode(["s"])[0][0]
-    found = labels(tokenizer, [inside, inside, *tokenizer.encode(["the"])[0][:1], inside])
-    assert found[0] == found[1] == found[3] and found[0].startswith("·")
-    assert first == inside or not labels(tokenizer, [first])[0].startswith("·")
-    words = fitted("word")
-    assert labels(words, words.encode(["the keys"])[0]) == ["the", "keys"]
+    for kind in ["word", "bpe"]:
+        tokenizer = fitted(kind)
+        tokens = tokens_of(tokenizer, text)
+        whole = next(each for each in TEXTS if each.startswith("The") == ("cabinet" in text))
+        known = tokenizer.encode([whole])[0]
+        first, last = tokens.index(tokenizer.size), tokens[::-1].index(tokenizer.size)
+        assert tokens.count(tokenizer.size) == text.count("[MASK]")
+        assert tokens[:first] == known[:first] and tokens[len(tokens) - last :] == known[-last:]
 
 
 def test_the_best_words_exclude_special_tokens_and_have_probabilities():
@@ -115,17 +98,14 @@ def test_the_best_words_exclude_special_tokens_and_have_probabilities():
     assert logits[0, 0] == 9  # it is left as it was
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "expected"),
-    [
+def test_filled_in_texts_are_otherwise_unchanged():
+    for text, words, expected in [
         ("the [MASK] is [MASK].", ["key", "old"], "the key is old."),
         ("[MASK]", ["key"], "key"),
         ("it is sing [MASK] now", ["·ing"], "it is singing now"),
         ("a [MASK] b", ["·"], "a · b"),
-    ],
-)
-def test_filled_in_texts_are_otherwise_unchanged(text, words, expected):
-    assert filled_in(text, [[(word, 0.5)] for word in words]) == expected
+    ]:
+        assert filled_in(text, [[(word, 0.5)] for word in words]) == expected
 
 
 # The choice of words
@@ -255,13 +235,13 @@ def by_hand(left: int | None, right: int | None) -> np.ndarray:
     return np.array(found) / np.sum(found)
 
 
-@pytest.mark.parametrize(("left", "right"), [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)])
-def test_neighbours_are_naive_bayes(left, right):
-    model = Neighbours(TRAIN, MASK)
-    (found,) = np.exp(model.log_shares(np.array([left]), np.array([right])))
-    sides = (None if side == MASK else side for side in (left, right))
-    assert found[4:] == pytest.approx(by_hand(*sides), rel=1e-6)
-    assert found[:4].sum() == pytest.approx(0, abs=1e-9)
+def test_neighbours_are_naive_bayes():
+    for left, right in [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)]:
+        model = Neighbours(TRAIN, MASK)
+        (found,) = np.exp(model.log_shares(np.array([left]), np.array([right])))
+        sides = (None if side == MASK else side for side in (left, right))
+        assert found[4:] == pytest.approx(by_hand(*sides), rel=1e-6)
+        assert found[:4].sum() == pytest.approx(0, abs=1e-9)
 
 
 def test_baselines_are_scored_at_the_chosen_places():
@@ -286,19 +266,6 @@ def test_the_words_to_predict_dont_depend_on_the_seed():
     assert np.array_equal(first.tokens, second.tokens)
     assert tasks[0].data.digest == tasks[1].data.digest
     assert tasks[0].data.counts() == {"train": 100, "validation": 500, "test": 500}
-
-
-def test_heads_are_measured_on_the_words_as_written():
-    task = MaskedWords(corpus=Sentences(sentences=100), cache=Path("."))
-    task.load()
-    tokens, known = task.head_inputs(None, "test", 5)
-    assert tokens.shape == (5, task.width) and not (tokens == task.mask).any()
-    assert ((known == -1) == (tokens == 0)).all()
-
-
-def test_a_corpus_without_words_of_the_vocabulary_is_refused():
-    with pytest.raises(RequestError, match="expected words of the vocabulary in"):
-        task_of("a b c d.\n" * 9 + "x\n" * 20).load()
 
 
 def test_unknown_words_are_noted_and_not_predicted():

@@ -50,22 +50,6 @@ def test_a_perfect_map_gives_the_links_of_its_words(case, shift):
     assert links_of(table, source_words, target_words, shift=shift) == gold
 
 
-def test_weights_of_a_word_are_summed_over_the_source_and_averaged_over_the_target():
-    # Source: two pieces and one; target: one and two.
-    table = [[0.2, 0.2, 0.35], [0.1, 0.3, 0.6], [0.5, 0.5, 0.0]]
-    assert links_of(table, [0, 0, 1], [0, 1, 1]) == {(0, 0), (0, 1)}
-    # The middle piece of either side belongs to no word.
-    table = [[0.2, 0.8, 0.1], [0.3, 0.3, 0.4], [0.0, 0.1, 0.9]]
-    assert links_of(table, [0, -1, 1], [0, -1, 1]) == {(0, 0), (1, 1)}
-
-
-def test_shift_reads_the_next_step():
-    # Step 0 reads START, step 1 the first word, step 2 the second: a map of the input words.
-    table = [[0.3, 0.7], [1.0, 0.0], [0.0, 1.0]]
-    assert links_of(table, [0, 1], [0, 1]) == {(1, 0), (0, 1)}
-    assert links_of(table, [0, 1], [0, 1], shift=1) == {(0, 0), (1, 1)}
-
-
 def test_neither_end_and_padding_nor_empty_sentences_have_links():
     table = [[0.1, 0.2, 0.7, 0.0], [0.0, 0.0, 0.9, 0.1], [0.5, 0.5, 0.0, 0.0]]
     assert links_of(table, [0, 1], [0, 1]) == {(1, 0)}  # the second word looks at END alone

@@ -137,29 +137,9 @@ def test_wrong_files_get_one_sentence(here, name):
     assert_refused(here("evaluate", "latest", "--files", "new.en", "wrong.de"), sentence)
 
 
-REQUESTS = [
-    ("--files new.en", "'--files' requires 2 arguments."),
-    ("--files new.en new.de --part test", "--part, --files: give only one of them."),
-    ("data.limit=3", "data.limit: only trainer.epochs and trainer.devices"),
-    ("test_2017_flickr", "test_2017_flickr: expected a data file such as task.path=FILE"),
-]
-
-
-@pytest.mark.parametrize(("words", "sentence"), REQUESTS)
-def test_a_wrong_request_gets_one_sentence(here, words, sentence):
-    assert_refused(here("evaluate", "latest", *words.split()), sentence)
-
-
 def test_a_moved_corpus_is_named(run, here):
     corpus = run.attnlab.folder / "multi30k"
     moved = corpus.rename(run.attnlab.folder / "moved")
     refused = here("evaluate", "latest", "--beam", "2")
     moved.rename(corpus)
     assert_refused(refused, "multi30k no longer exists. Set data.path=PATH to its new path.")
-
-
-@pytest.mark.parametrize("words", ["--files new.en new.de", "--beam 2"])
-def test_a_run_that_forecasts_translates_nothing(trained, here, words):
-    refused = here("evaluate", str(trained.folder), *words.split())
-    word, *_ = words.split()
-    assert_refused(refused, f"{word}: not for a run of forecasting. Valid: --part.")

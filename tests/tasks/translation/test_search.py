@@ -164,17 +164,12 @@ def test_a_translation_that_never_ends_is_closed_at_its_own_longest_length(beam)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_empty_translations_and_empty_batches_work(beam):
+def test_empty_translations_empty_batches_and_a_diverged_model_end(beam):
     model = TableModel(9)
     model.prefer(END, 50)
     ((best, *_),) = Search(model, beam=beam)(rows_of([2]))
     assert (len(best.tokens), best.log_probability) == (0, pytest.approx(0.0, abs=1e-5))
     assert Search(model, beam=beam)([]) == []
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_model_that_has_diverged_still_ends(beam):
-    model = TableModel(9)
     model.table.assign(tf.fill((SOURCES, STORIES, 9), float("nan")))
     for (best,) in Search(model, beam=beam, extra_length=3)(rows_of([2, 4])):
         assert not set(best.tokens.tolist()) - set(range(9))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from small_translators import QUERYING, small_translator
 
-from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.translation.search import Search
 from attnlab.text.tokenizers import END, START
 
@@ -59,20 +58,3 @@ def test_a_translation_does_not_depend_on_its_batch(name, attention, beam):
             assert one.score == pytest.approx(other.score, abs=1e-4)
         truth = scored(model, row, best[0].tokens)
         assert best[0].log_probability == pytest.approx(truth, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("settings", "beam"),
-    [
-        *(({"positions": kind}, 3) for kind in KINDS),
-        ({"positions": "alibi", "short_convolution": 3}, 3),
-        ({"positions": "rope"}, 1),
-    ],
-    ids=str,
-)
-def test_a_search_with_a_cache_scores_as_the_whole_model(settings, beam):
-    model = build("transformer", "multi_head", **settings)
-    search = Search(model, beam=beam, extra_length=EXTRA)
-    for row, (best, *_) in zip(rows(), search(rows()), strict=True):
-        truth = scored(model, row, best.tokens)
-        assert best.log_probability == pytest.approx(truth, abs=1e-4)

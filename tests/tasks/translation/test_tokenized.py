@@ -159,11 +159,6 @@ def test_other_settings_are_another_entry(corpus, changes, tmp_path):
     assert usual.folder != other.folder and usual.digest != other.digest
 
 
-def test_the_seed_changes_only_a_corpus_that_it_divides(tmp_path):
-    one, other = (tokenized(listed(("a", "x")), tmp_path, seed=seed) for seed in (1, 2))
-    assert one.folder == other.folder
-
-
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_text("".join(f"{name} {n}\n" for n in range(50)))

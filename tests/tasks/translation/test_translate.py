@@ -103,24 +103,6 @@ def test_no_batch_is_wider_than_the_model_reaches(multiple):
     assert target.shape == (2, -(-7 // multiple) * multiple + 1)
 
 
-def test_a_report_notes_unscored_tokens(tmp_path, monkeypatch):
-    """Training pairs after the first ones, and references longer than the learned positions."""
-    from attnlab.attention import MultiHeadAttention
-    from attnlab.config.sections import Option
-
-    monkeypatch.setattr("attnlab.tasks.translation.tokenized.EXAMPLES", 3)
-    task = translate(tmp_path)
-    task.load(0)
-    task.longest = (3, 4)  # of START, two words and END; the references have three
-    settings = {"units": 4, "layers": 1, "heads": 1, "feed_forward": 4, "positions": "learned"}
-    model = task.build(lambda: MultiHeadAttention(heads=1), Option("transformer", settings))
-    assert task.evaluate(model, "train").notes == [
-        "Only the first 3 of 4 pairs are scored.",
-        "Only the first 3 tokens of 3 of 3 references count in loss, perplexity and accuracy, "
-        "because the model's attention weights or learned positions end there.",
-    ]
-
-
 def test_translations_may_be_as_much_longer_as_in_training(tmp_path, monkeypatch):
     """Fixed: a translation of many more tokens than its source was cut at 50 more."""
     monkeypatch.setattr(f"{__name__}.PAIRS", [("a b", " ".join(["x"] * 70))] * 6)

@@ -44,8 +44,8 @@ def translate(translating, compiled_once, monkeypatch, capfdbinary):
     monkeypatch.chdir(translating.attnlab.folder)
     monkeypatch.setenv("ATTNLAB_RUNS", str(translating.attnlab.runs))
 
-    def translate(*words: object, given: bytes = b"", stream=io.BytesIO) -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream(given)))
+    def translate(*words: object, given: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
         code = main(["translate", "latest", *map(str, words)])
         written = capfdbinary.readouterr()
         return Outcome(code, written.out.decode(), without_latest(written.err.decode()))
@@ -133,7 +133,6 @@ def test_many_sentences_are_translated_in_order(translate, sentences):
 REFUSED = [
     (["--beam", "0", "one"], "'--beam'", "0 is not in the range 1<=x<=100"),
     (["--n-best", "3", "one"], "--n-best=3: must be at most the number of hypotheses, --beam=1."),
-    (["--beam", "3", "--n-best", "4", "one"], "--n-best=4: must be", "--beam=3."),
     (["--epoch", "7", "one"], "--epoch: expected best, last or one of the saved epochs 1 to 2"),
     (["--average", "3", "one"], "--average: expected at most 2, the number of epochs"),
     (["--all-heads", "one"], "--all-heads: needs --attention FILE.png."),
@@ -147,16 +146,3 @@ def test_a_wrong_request_gets_one_sentence(translate, words, expected):
     assert (code, out) == (2, "") and line.startswith("attnlab: ")
     for text in expected:
         assert text in line
-
-
-class Terminal(io.BytesIO):
-    """Standard input from a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_gets_a_prompt(translate):
-    code, out, err = translate(given=b"cat.\n", stream=Terminal)
-    assert (code, out.count("\n")) == (0, 1)
-    assert err.startswith("attnlab: type a sentence and press Enter; Ctrl-D ends.\n")

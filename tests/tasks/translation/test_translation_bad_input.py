@@ -14,24 +14,13 @@ SMALL = "data=files data.path=pairs.tsv data.validation=0.2 data.test=0.2"
 REQUESTS = [
     ("data.pairs=3", "data.pairs: expected a whole number at least 100", "got 3."),
     ("task.tokenizer=bpee", "one of word, char, bpe, got bpee. Did you mean bpe?"),
-    (f"{SMALL} task.tokenizer=bpe task.vocabulary=50", "task.vocabulary", "260", "50"),
-    ("attention=none model=transformer", "attention=none can't be combined with model.name="),
     (f"{SMALL} attention=pooling", "a mechanism with a query", "got PoolingAttention"),
-    (
-        "attention=multi_head attention.heads=3",
-        "attention.heads: expected a divisor of model.units",
-    ),
-    (f"{SMALL} attention=luong_global model.input_feeding=true model.output=maxout", "input_feed"),
-    (f"{SMALL} model.initial_state=copy", "initial_state"),
     (f"{SMALL} attention=multi_head model.tie_embeddings=all", "tie_embeddings"),
     (
         "data=recall data.length=512",
         "data.length: expected at most task.max_length=100, got 512.",
     ),
-    ("data=reverse data.longest=101", "data.longest: expected at most task.max_length=100"),
     ("data=tatoeba data.path=nowhere.txt", "nowhere.txt"),
-    ("data=multi30k data.path=nowhere", "nowhere"),
-    ("data=book data.path=nowhere.pkl", "nowhere.pkl"),
     ("data=files", "data"),
     ("data=files data.test=0", "data.test: expected a number above 0"),
     (f"{SMALL} data.target_language=false", "data.target_language", "a bare no as false"),
@@ -55,11 +44,11 @@ def refused(tmp_path, monkeypatch, capfd):
     return refused
 
 
-@pytest.mark.parametrize(("words", "sentences"), [(w, s) for w, *s in REQUESTS])
-def test_a_wrong_request(refused, words, sentences):
-    line = refused(*words.split())
-    for sentence in sentences:
-        assert sentence in line
+def test_a_wrong_request(refused):
+    for words, sentences in [(w, s) for w, *s in REQUESTS]:
+        line = refused(*words.split())
+        for sentence in sentences:
+            assert sentence in line
 
 
 def test_a_corpus_for_a_task_that_brings_its_own_data(refused):

@@ -11,7 +11,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.follow import draw_run
 from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation import shown
-from attnlab.views.png.figure import draw, save
+from attnlab.views.png.figure import draw
 
 METRICS = {
     "task": "translate",
@@ -102,12 +102,6 @@ def test_maps_of_the_best_epoch_are_drawn_without_padding(tmp_path):
     np.testing.assert_allclose(axes.images[0].get_array(), mean[:3, :2], rtol=1e-6)
 
 
-def test_gold_links_of_right_translations_are_framed(tmp_path):
-    figures = translation_figures(make_run(tmp_path, attention()))
-    frames = [len(figures[f"attention_{number}.png"].axes[0].patches) for number in range(1, 5)]
-    assert frames == [1, 0, 1, 0]
-
-
 def test_loss_perplexity_and_scores_have_a_panel_each(tmp_path, legible_texts):
     figure = translation_figures(make_run(tmp_path))["loss.png"]
     loss, perplexity, scores = figure.axes
@@ -169,27 +163,6 @@ def test_each_layer_and_head_has_a_map():
     names = [axes.get_title() for axes in figure.axes if axes.images]
     assert names[0] == "layer 1, head 1" and names[-1] == "layer 2, head 3"
     assert words(figure.axes[0])[:8] == TARGET
-
-
-def test_one_map_is_the_mean_of_layers_and_heads():
-    table = weights(2, 3, 8, 6)
-    figure = maps_figure(table)
-    (picture,) = pictures(figure)
-    np.testing.assert_allclose(picture, table.mean(axis=(0, 1)))
-    words = "mean of 2 layers, mean of 3 heads; rows: target, columns: source"
-    assert figure.texts[1].get_text() == words
-
-
-ODD = ["Donaudampfschifffahrtsgesellschaftskapitän", "$5", "x^2$", "中文", "😀", "ß", "e\u0301"]
-ODD += ["\u200d", "\n", "العربية", "·haus", "\ud800", "\N{DOUBLE QUESTION MARK}", "", "{", "\\"]
-
-
-def test_tokens_of_every_script_and_weights_that_are_not_finite_are_drawn(tmp_path):
-    path = tmp_path / "map.svg"
-    table = weights(len(ODD) + 1, len(ODD) + 1)
-    table[..., 0, 0] = np.nan
-    save(shown.maps_figure(table, [*ODD, END], [*ODD[::-1], END]), path)
-    assert path.stat().st_size > 3000
 
 
 @pytest.mark.parametrize(

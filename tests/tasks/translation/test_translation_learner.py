@@ -105,7 +105,6 @@ RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
         ((*RECALL, "trainer.batch_size=170"), True),
         ((*RECALL, "trainer.batch_size=1700"), False),  # ten steps an epoch
         ((*RECALL, "trainer.batch_size=170", "model.units=258"), False),
-        ((*RECALL, "trainer.batch_size=170", "trainer.jit=false"), False),
         (("task=translate", "data=reverse", "data.pairs=1000", "trainer.batch_size=170"), False),
     ],
 )
@@ -130,15 +129,6 @@ def test_examples_have_weights_and_labels_of_test_sentences(learner):
         np.testing.assert_allclose(arrays["cross"][number, 0, :, 0, :end].sum(-1), 1, rtol=1e-2)
         assert not arrays["cross"][number, ..., end:].any()
     assert learner("none", "rnn").examples() is None
-
-
-def test_the_report_has_baselines(learner):
-    report = learner("bahdanau", "rnn").report()
-    assert set(report.baselines) == {"nearest_pair", "copied_source"}
-    assert set(report.metrics) == {"bleu", "chrf", "loss", "perplexity", "accuracy"}
-    best = max(values["bleu"] for values in report.baselines.values())
-    assert report.baselines[report.best_baseline]["bleu"] == best
-    assert report.skill == pytest.approx(1 - (100 - report.metrics["bleu"]) / (100 - best))
 
 
 def test_gold_links_are_recorded_and_scored(learner_of):

@@ -7,13 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
-from compared_runs import on_page, write_run, write_translations
+from compared_runs import on_page
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.shown.attention_by_epoch import fitting, mean_and_heads
-from attnlab.tasks.translation.shown import attention_records, translation_records
-from attnlab.views.records import AttentionMap, AttentionMaps, Table, Text
+from attnlab.tasks.translation.shown import attention_records
+from attnlab.views.records import AttentionMap, AttentionMaps, Text
 
 
 def row_of(tokens, texts) -> int:
@@ -69,16 +69,3 @@ def test_a_small_page_drops_heads_then_sentences():
     assert len(fitting(frames(6), 7 * cells - 1)[0][0].weights) == 1
     rooms = (cells, cells // 2, 0)
     assert [len(fitting(frames(1), room)[1]) for room in rooms] == [5, 2, 1]
-
-
-def test_sentences_are_ordered_from_worst_to_best(tmp_path):
-    for attention, texts in {"none": "cab", "bahdanau": "xyz"}.items():
-        run = write_run(tmp_path, attention, 0, 30.0, task="translate")
-        write_translations(run, [*texts], [*"abc"])
-        table = run.read_predictions()
-        run.write_predictions({**table, "sentence_chrf": [30.0, 10.0, 20.0]})
-    (table,) = translation_records(on_page(tmp_path))
-    assert isinstance(table, Table)
-    assert [row[0] for row in table.rows] == ["source 1", "source 2", "source 0"]
-    assert {*table.header} >= {"no attention", "bahdanau", "chrF, no attention"}
-    assert table.rows[0][table.header.index("no attention")] == "a"

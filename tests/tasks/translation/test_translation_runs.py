@@ -29,7 +29,7 @@ def read_json(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_a_run_prints_its_result(translating):
+def test_a_run_prints_its_result_and_has_its_files(translating):
     assert "\nattnlab: scoring the test part\n" in translating.outcome.err
     assert translating.folder.parent.name == "bahdanau"
     out = translating.outcome.out
@@ -37,16 +37,9 @@ def test_a_run_prints_its_result(translating):
     for words in ("nearest_pair", "copied_source", "bleu", "chrf", "best epoch"):
         assert words in out
     assert max(map(len, out.splitlines()[:8])) <= 80
-
-
-def test_its_folder_has_what_only_translations_have(translating):
-    folder = translating.folder
     assets = ("text", "source_tokenizer", "target_tokenizer")
     files = [*(f"assets/{name}.json" for name in assets), "attention.npz", "plots/attention_1.png"]
-    assert all((folder / name).is_file() for name in files)
-
-
-def test_its_metrics_are_complete(translating):
+    assert all((translating.folder / name).is_file() for name in files)
     metrics = read_json(translating.folder / "metrics.json")
     assert (metrics["metric"], metrics["monitor"]) == ("bleu", "val_bleu")
     assert metrics["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from attnlab.training.steps import Border, InMemoryModel, compiled, gathered
 _TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
 
 
-class LanguageModel(InMemoryModel):
+class LanguageModel(InMemoryModel, ABC):
     """Maps tokens (B, T) to logits (B, T, V) of the token after each; a place sees its past only.
 
     The logits are `x E'` with the embeddings E (V, width) if `tie_embeddings` (Press and Wolf 2017,
@@ -70,26 +71,26 @@ class LanguageModel(InMemoryModel):
         if self.output_layer is not None:
             self.output_layer.build(shape)
 
+    @abstractmethod
     def build_vectors(self, shape: tuple) -> None:
         """Create the weights of the layers for vectors (B, T, width)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def vectors(self, tokens, training=None):
         """Return the vectors (B, T, width) that predict the token after each."""
-        raise NotImplementedError
 
     @property
     def longest(self) -> int | None:
         """Most tokens that `step` reads after `initial_state`; None: any number."""
         return self.context
 
+    @abstractmethod
     def initial_state(self, batch, length: int | None) -> Any:
         """Return the state before the first token of `batch` texts of at most `length` tokens."""
-        raise NotImplementedError
 
+    @abstractmethod
     def next_vectors(self, tokens, index, state) -> tuple[Any, Any]:
         """Return `vectors` of the next tokens (B, T), and the state after them."""
-        raise NotImplementedError
 
     def call(self, tokens, training=None):
         """Return logits (B, T, V) in float32."""

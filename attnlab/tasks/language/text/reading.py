@@ -13,7 +13,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import digest_of
 from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
-from attnlab.tasks.declaration import Progress
+from attnlab.tasks.kinds import Progress
 from attnlab.tasks.language.corpora import Text
 from attnlab.text.cleaning import normalized
 from attnlab.text.reading import decode_text, sample_blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import keras
@@ -20,7 +21,7 @@ class DecoderOutput(NamedTuple):
     weights: tuple  # (B, H, T, S) over the source, of each decoder layer; () without attention
 
 
-class Translator(keras.Model):
+class Translator(keras.Model, ABC):
     """Maps source and target to the logits of each next target token.
 
     A source row is `tokens + [END]`, a target row `[START] + tokens`, both padded at the end with
@@ -103,29 +104,29 @@ class Translator(keras.Model):
         """Return how often one generator draws in a training step on targets of T tokens."""
         return 1
 
+    @abstractmethod
     def encode(self, source, training=None):
         """Encode sources (B, S) into the memory: mask, projected keys and values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decode(self, target, memory, training=None) -> DecoderOutput:
         """Decode whole targets (B, T) from START; a step sees no later token."""
-        raise NotImplementedError
 
+    @abstractmethod
     def initial_state(self, memory, length):
         """Return the state before the first `step`.
 
         `length`, int or scalar int tensor, is the largest number of steps; with None the state may
         grow with each step, which XLA doesn't allow.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, tokens, index, memory, state) -> tuple[Any, Any]:
         """Read one more token of each target; return logits (B, V) of the next one, and the state.
 
         `tokens` are (B,) int32, `index` their position in the target, a scalar int32 tensor; START
         is at 0. `state` is that of `initial_state`, or of the previous step.
         """
-        raise NotImplementedError
 
     def logits(self, states):
         """Return logits (..., V) in float32 of decoder states (..., D)."""

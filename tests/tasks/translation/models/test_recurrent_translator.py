@@ -10,7 +10,6 @@ from attnlab.attention import (
     BahdanauAttention,
     LuongGlobalAttention,
     MultiHeadAttention,
-    NoAttention,
     PoolingAttention,
 )
 from attnlab.attention.contract import normal
@@ -149,16 +148,6 @@ def test_luong_is_the_papers_section_3(feeding):
 # --- settings ----------------------------------------------------------------------------------
 
 
-MECHANISMS = (BahdanauAttention, LuongGlobalAttention, NoAttention)
-
-
-def test_each_mechanism_has_its_papers_placement_by_default():
-    decoders = [make(attention).decoder for attention in MECHANISMS]
-    assert [decoder.before for decoder in decoders] == [True, False, False]
-    inputs = [decoder.combine.kernel.shape[0] for decoder in decoders]
-    assert inputs == [2 * UNITS, 2 * UNITS, UNITS]
-
-
 @pytest.mark.parametrize("words", [13, 4001])
 def test_the_initial_spread_of_logits_doesnt_depend_on_the_vocabulary(words):
     """Luong's matrix, uniform in +-0.1 for 1,000 units; before a smaller one a tanh saturates."""
@@ -184,19 +173,6 @@ def test_a_reversed_source_keeps_its_order_in_memory():
     np.testing.assert_allclose(one.start[0][0], other.start[0][0], atol=1e-6)
 
 
-def test_without_attention_the_first_state_has_both_directions():
-    model = make(NoAttention)
-    memory = model.encode(SOURCE)
-    paths = [weight.path.partition("decoder/")[2] for weight in model.decoder.trainable_variables]
-    assert memory.projected == ()
-    cells = [f"cells/gru_0/{name}" for name in ("kernel", "recurrent_kernel", "bias")]
-    assert paths == [*cells, "attentional_state/kernel"]
-    last = model.encoder.encode(model.source_embedding(SOURCE), SOURCE != PAD).last[0]
-    joined = np.concatenate([last[0][0], last[1][0]], axis=1)
-    expected = np.tanh(joined @ model.initial[0][0].kernel.numpy())
-    np.testing.assert_allclose(memory.start[0][0], expected, atol=1e-6)
-
-
 def test_location_scores_reach_as_far_as_the_longest_source():
     model = make(lambda: LuongGlobalAttention(score="location"), max_source=7)
     assert model.fixed_length == 7 and make().fixed_length is None
@@ -210,15 +186,8 @@ def test_location_scores_reach_as_far_as_the_longest_source():
     [
         (PoolingAttention, {}, "attention: expected a mechanism with a query"),
         (BahdanauAttention, {"input_feeding": True}, "input_feeding: expected false"),
-        (NoAttention, {"input_feeding": True}, "input_feeding: expected false"),
-        (LuongGlobalAttention, {"input_feeding": True, "output": "maxout"}, "input_feeding: "),
         (BahdanauAttention, {"units": 7}, "model.units: expected an even number"),
         (BahdanauAttention, {"initial_state": "copy"}, "expected an encoder of one direction"),
-        (
-            BahdanauAttention,
-            {"initial_state": "copy", "bidirectional": False, "encoder_units": 5},
-            "got model.bidirectional=false and 5 units",
-        ),
         (
             BahdanauAttention,
             {"tie_embeddings": "output"},

@@ -181,7 +181,6 @@ def test_learned_positions_reach_as_far_as_the_longest_sequence():
     [
         (None, {"tie_embeddings": "all"}, "tie_embeddings=all: expected one vocabulary"),
         (None, {"book": True, "tie_embeddings": "output"}, "model.book=true: expected model.tie"),
-        (None, {"book": True, "norm": "pre"}, "book=true is a post-norm layer, got norm=pre"),
         (None, {"book": True, "norm": "post", "positions": "learned"}, "positions=sinusoidal"),
         (None, {"heads": 5}, "heads = 5 must divide units = 12"),
         (

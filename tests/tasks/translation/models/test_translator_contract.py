@@ -148,7 +148,14 @@ def whole(case: Case) -> tuple[np.ndarray, tuple]:
 
 
 @every
-def test_steps_equal_the_whole(case):
+def test_a_translator_keeps_its_contract(case):
+    assert_steps_equal_the_whole(case)
+    assert_neither_padding_nor_the_batch_changes_a_result(case)
+    assert_no_step_sees_a_later_token(case)
+    assert_gradients_reach_every_weight(case)
+
+
+def assert_steps_equal_the_whole(case):
     logits = stepwise(built(case), memory_of(case), tf.constant(TARGET))
     expected, weights = whole(case)
     assert expected.dtype == "float32" and expected.shape == (2, T, V_TARGET)
@@ -156,8 +163,7 @@ def test_steps_equal_the_whole(case):
     assert bool(weights) == (case.attention != "none")
 
 
-@every
-def test_neither_padding_nor_the_batch_changes_a_result(case):
+def assert_neither_padding_nor_the_batch_changes_a_result(case):
     """The short sentence without padding, and one that differs in a word of its source."""
     source = np.array([[10, 4, END], [10, 5, END]], np.int32)
     target = np.array([[START, 8], [START, 8]], np.int32)
@@ -166,8 +172,7 @@ def test_neither_padding_nor_the_batch_changes_a_result(case):
     assert np.abs(logits[1] - logits[0]).max() > 1e-5
 
 
-@every
-def test_no_step_sees_a_later_token(case):
+def assert_no_step_sees_a_later_token(case):
     later = TARGET.copy()
     later[0, 2] = 4
     expected, _ = whole(case)
@@ -178,8 +183,7 @@ def test_no_step_sees_a_later_token(case):
     assert np.all(np.abs(changed - expected)[0, 2:].max(axis=-1) > 1e-5)
 
 
-@every
-def test_gradients_reach_every_weight(case):
+def assert_gradients_reach_every_weight(case):
     model = built(case)
 
     def loss():

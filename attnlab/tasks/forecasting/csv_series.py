@@ -12,8 +12,8 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.readers import read_rows
-from attnlab.tasks.forecasting.data.steps import find_step, time_labels
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.steps import find_step, time_labels
+from attnlab.tasks.forecasting.time_series import TimeSeries
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import keras
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.layers.transformer import EncoderStack
-from attnlab.tasks.forecasting.models.forecaster import Forecaster
+from attnlab.tasks.forecasting.models import Forecaster
 
 
 class TransformerForecaster(EncoderStack, Forecaster):

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.exported import Exported
-from attnlab.tasks.forecasting.data.time_series import TimeSeries
+from attnlab.tasks.forecasting.time_series import TimeSeries
 
 
 def exported(trained: Any, count: int) -> Exported:

@@ -1,1 +1,0 @@
-"""Series before they meet a model: windows, scaling, baselines. NumPy only."""

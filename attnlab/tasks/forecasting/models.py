@@ -1,0 +1,357 @@
+"""Forecasters, and the recurrent ones, which attend once or at every step of a decoder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+from attnlab.errors import RequestError
+from attnlab.layers.recurrent import (
+    AttentionReadout,
+    RecurrentEncoder,
+    StackedCells,
+    through_time,
+)
+from attnlab.tasks.forecasting.measures import Examples, ridge
+from attnlab.training.steps import Border, InMemoryModel, is_faster_with_xla
+
+# Keeps a window of zeros finite; 5 % of the range of data scaled by min-max.
+_LEAST_SCALE = 0.05
+# Most state values per stack, measured by scripts/bench_seeds.py, and most models per stack.
+_STACK_VALUES, _MOST_STACKED = 4096, 32
+
+
+class Forecaster(InMemoryModel, ABC):
+    """Base class of forecasters: history (B, S, 1 + K) -> forecast (B, horizon).
+
+    The first column is the series; the others are K inputs, which are not normalized. With the
+    normalized series `z = series / s` the forecast is
+    `s * (head(features(z, inputs)) + highway(newest of z) + newest value of z)`, where
+
+    - s is 1, or with `normalization="mean"` the window's mean absolute value plus a constant,
+      as in DeepAR (Salinas et al. 2020, section 3.3), so that what is learned at one level applies
+      to others; difference: the constant is 0.05 model units and the loss is not scaled;
+    - with `normalization="last"` z is the series minus its newest value, which is added to the
+      forecast, as in NLinear (Zeng et al. 2023, section 4), for series whose level drifts;
+    - highway is a linear autoregression on the newest values, added to the network as in LSTNet
+      (Lai et al. 2018, section 3.5), so that the network learns what a linear model can't. Its
+      weights start at zero, or with `highway_start="least_squares"` at the solution of
+      `fit_highway`; the head then starts at zero;
+    - with `anchor` the newest value is added, so zero weights forecast persistence.
+
+    `highway` is the number of newest values that the linear part sees, or `all` of the history; 0
+    leaves it out. The head forecasts `at_once` steps at once, by default all.
+    `output_activation="tanh"`, as in the book, limits its output to (-1, 1).
+    """
+
+    faster_with_xla = True
+
+    def __init__(
+        self,
+        *,
+        horizon: int = 1,
+        at_once: int | None = None,
+        highway: int | str = 0,
+        highway_start: str = "zeros",
+        anchor: bool = False,
+        normalization: str = "none",
+        output_activation: str = "linear",
+        **kwargs,
+    ) -> None:
+        # Histories and forecasts are float32 even in mixed precision: float16 and bfloat16 are too
+        # coarse for small changes of a large value. Layers cast their inputs themselves.
+        super().__init__(autocast=False, **kwargs)
+        self.highway = highway
+        self.anchor = anchor
+        self.normalization = normalization
+        self.horizon, self.at_once = horizon, at_once or horizon
+        self.fitted = highway_start == "least_squares"
+        if self.fitted and not self.highway:
+            raise RequestError(
+                "model.highway_start=least_squares: needs a linear part, but model.highway is 0; "
+                "try model.highway=all."
+            )
+        self.head = keras.layers.Dense(
+            self.at_once,
+            activation=output_activation,
+            kernel_initializer="zeros" if self.fitted else "glorot_uniform",
+            name="head",
+        )
+        if self.highway:
+            self.linear = keras.layers.Dense(
+                horizon,
+                use_bias=self.fitted,
+                kernel_initializer="zeros",
+                dtype="float32",
+                name="highway",
+            )
+
+    def build(self, history_shape) -> None:
+        """Create the weights for histories of shape (B, S, 1 + K)."""
+        batch, steps, _ = history_shape
+        self.head.build((batch, self._build_features(tuple(history_shape))))
+        if self.highway == "all":
+            self.highway = steps
+        if self.highway:
+            self.linear.build((batch, min(self.highway, steps)))
+
+    def call(self, history, training=None):
+        """Return the forecast (B, horizon) of histories (B, S, 1 + K)."""
+        return self.decode(self.encode(history, training), training)
+
+    def encode(self, history, training=None) -> tuple:
+        """Encode histories (..., B, S, 1 + K) for `decode`; leading axes are of stacked runs."""
+        window, *level = self._normalized(history)
+        return window, self._encoded(window, training), *level
+
+    def decode(self, encoded, training=None):
+        """Return the forecast (B, horizon) from the result of `encode`."""
+        window, encoded, *level = encoded
+        straight = self._straight(window)
+        forecast = ops.cast(self._forecast(encoded, straight, training), "float32")
+        for part in straight:
+            forecast = forecast + part
+        if self.normalization == "none":
+            return forecast
+        return forecast + level[0] if self.normalization == "last" else forecast * level[0]
+
+    def attend(self, history):
+        """Return attention weights (B, H, T, S); None if the model has no attention."""
+        window, encoded, *_ = self.encode(history, False)
+        return self._weights(encoded, self._straight(window))
+
+    def fit_highway(self, train: Examples, held_out: Examples | None = None) -> None:
+        """Set the linear part to the ridge regression of the targets; see `ridge`.
+
+        `train` and `held_out` are histories (N, S, 1 + K) and targets (N, horizon) in model units.
+        With `normalization="last"` and `highway="all"` this is NLinear.
+        """
+        solution = ridge(
+            *self._left_to_highway(*train), held_out and self._left_to_highway(*held_out)
+        )
+        self.linear.kernel.assign(solution.kernel)
+        self.linear.bias.assign(solution.bias)
+
+    def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Examples:
+        window, *level = map(np.asarray, self._normalized(history))
+        if self.normalization == "last":
+            target = target - level[0]
+        elif self.normalization == "mean":
+            target = target / level[0]
+        newest = window[:, -1, :1] if self.anchor else 0.0
+        return window[:, -self.highway :, 0], target - newest
+
+    @property
+    def ahead(self) -> range | None:
+        """Return the first forecast step of each query of `attend`; None without a decoder."""
+        return None
+
+    def stackable(self, batch: int) -> int:
+        """Return the largest power of two of models whose step fits into the CPU's cache."""
+        fitting = max(1, _STACK_VALUES // (batch * self._values_per_item()))
+        return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
+
+    def _values_per_item(self) -> int:
+        return _STACK_VALUES  # none is stacked
+
+    def _normalized(self, history) -> tuple:
+        """Return the normalized history, and with normalization its scale or newest value."""
+        if self.normalization == "none":
+            return (history,)
+        series, inputs = history[..., :1], history[..., 1:]
+        if self.normalization == "last":
+            newest = series[..., -1:, :]
+            return ops.concatenate([series - newest, inputs], axis=-1), newest[..., 0, :]
+        scale = ops.mean(ops.abs(series), axis=-2, keepdims=True) + _LEAST_SCALE
+        return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
+
+    def _straight(self, window) -> list:
+        """Return the terms added to the network's forecast, (B, horizon) or (B, 1) each."""
+        parts = [self.linear(window[:, -self.highway :, 0])] if self.highway else []
+        if self.anchor:
+            parts.append(window[:, -1, :1])
+        return parts
+
+    def _encoded(self, window, training):
+        return window
+
+    def _forecast(self, encoded, straight, training):
+        """Return the network's part of the forecast, (B, horizon)."""
+        return self.head(self._features(encoded, training)[0])
+
+    def _weights(self, encoded, straight):
+        output = self._features(encoded, False)[1]
+        return None if output is None else output.weights
+
+    @abstractmethod
+    def _build_features(self, history_shape: tuple) -> int:
+        """Create the weights of `_features`, and return the width of its result."""
+
+    @abstractmethod
+    def _features(self, encoded, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
+        """Return the input of the head, and the output of the attention."""
+
+
+class RecurrentForecaster(AttentionReadout, Forecaster):
+    """A recurrent encoder whose last state attends to all states; see `AttentionReadout`."""
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        units: int = 32,
+        layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        readout: str = "concat",
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
+        self.encoder = RecurrentEncoder(cell=cell, dropout=dropout, name="encoder", **sizes)
+        self.look_by(attention, readout, self.encoder.width)
+
+    @property
+    def faster_with_xla(self) -> bool:
+        """Return whether XLA trains it faster than the graph on this CPU."""
+        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_FORECASTER)
+
+    def _values_per_item(self) -> int:
+        return self.encoder.width
+
+    def _build_features(self, history_shape: tuple) -> int:
+        self.encoder.build(history_shape)
+        return self.build_look((*history_shape[:2], self.encoder.width))
+
+    def _encoded(self, window, training):
+        return self.encoder(window, training=training)
+
+    def _features(self, encoded, training):
+        states, last_state = encoded
+        if self.reads == "state":
+            return last_state, None
+        output = self._look(last_state[:, None], self.attention.project(states), training)
+        return self.read(output.context[:, 0], last_state), output
+
+    def _look(self, queries, memory: ProjectedMemory, training) -> AttentionOutput:
+        """Attend with queries (B, T, W), all at the position of the last value of the history."""
+        steps = memory.values.shape[-2]
+        return self.attention(queries, memory, start_index=steps - 1, training=training)
+
+
+class EncoderDecoderForecaster(RecurrentForecaster):
+    """A decoder that forecasts `at_once` values per step and attends to the history at each step.
+
+    The decoder has as many cells as the encoder, of the same width, and starts from the encoder's
+    last states. The input of a step are the `at_once` values before those that it forecasts: first
+    the newest values of the window, then its own forecasts, in training as well as in use. For a
+    mechanism with `placement="before_step"` (Bahdanau et al. 2015) the query is the state before
+    the step, and the context is an input of the first cell. For others (Luong et al. 2015) the
+    query is the state after the step. The head reads context and state as in
+    `RecurrentForecaster`. With Bahdanau's attention and one value per step this is the LSTMa of
+    Zhou et al. (2021, arXiv 2012.07436), as far as the paper describes it. Differences: the linear
+    parts of `Forecaster`, and several values per step, which divides the cost of a long horizon.
+
+    The position of every query is the end of the history, so a monotonic window stays there.
+    Attention weights have no dropout: the settings refuse `attention.dropout`.
+    """
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cell: str = "gru",
+        layers: int = 1,
+        dropout: float = 0.0,
+        **kwargs,
+    ) -> None:
+        stack = {"cell": cell, "layers": layers, "dropout": dropout}
+        super().__init__(attention=attention, **stack, **kwargs)
+        self.cells = StackedCells(**stack, units=self.encoder.width, name="decoder")
+        self.before = attention.placement == "before_step" and self.reads != "state"
+
+    @property
+    def ahead(self) -> range:
+        """Return the first forecast step of each decoder step, which has one query each."""
+        return range(1, self.horizon + 1, self.at_once)
+
+    def stackable(self, batch: int) -> int:
+        """Return 1: the loop over the steps of a decoder does not support stacked runs."""
+        return 1
+
+    def _build_features(self, history_shape: tuple) -> int:
+        width = self.encoder.width
+        entering = self.attention.context_width(width, width) if self.before else 0
+        self.cells.build((None, self.at_once), entering)
+        return super()._build_features(history_shape)
+
+    def _encoded(self, window, training):
+        newest = window[..., -self.at_once :, 0]
+        return self.encoder.encode(window, training=training), newest
+
+    def _forecast(self, encoded, straight, training):
+        written, _ = self._written(encoded, straight, training)
+        return ops.reshape(written, (-1, len(self.ahead) * self.at_once))[:, : self.horizon]
+
+    def _weights(self, encoded, straight):
+        if self.reads == "state":
+            return None
+        _, asked = self._written(encoded, straight, False)
+        memory = self.attention.project(encoded[0].states)
+        # One at a time: a mechanism may treat several queries as consecutive positions.
+        look = partial(self._look, memory=memory, training=False)
+        weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(asked, 0, 1))
+        return ops.moveaxis(weights[..., 0, :], 0, 2)
+
+    def _written(self, encoded, straight, training) -> tuple:
+        """Return the forecasts of all steps, (B, T, at_once), and their queries, (B, T, W)."""
+        states, first = encoded
+        memory = () if self.reads == "state" else self.attention.project(states.states)
+        known = self._in_steps(straight, first)
+
+        def look(query):
+            if self.reads == "state":
+                return None
+            return self._look(query[:, None], memory, training).context[:, 0]
+
+        def step(index, state, entering):
+            (cells, newest), (known, drops) = state, entering
+            projected = self.cells.project(ops.cast(newest, self.compute_dtype))
+            if self.before:
+                context = look(query := cells[-1][0])
+                projected = projected + self.cells.project_entering(context)
+            cells = self.cells.advance(cells, projected, drops)
+            if not self.before:
+                context = look(query := cells[-1][0])
+            written = ops.cast(self.head(self.read(context, cells[-1][0])), "float32")
+            return (cells, known + written), (written, ops.cast(query, "float32"))
+
+        last = tuple(  # of both directions per layer, (B, W), W their joint width
+            tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
+            for directions in states.last
+        )
+        entering = known, self.cells.drops(known, training)
+        widths = [self.at_once, self.encoder.width]
+        return through_time(step, (last, first), entering, widths, "float32")
+
+    def _in_steps(self, straight, newest):
+        """Return the sum of the linear parts, divided into steps: (B, T, at_once)."""
+        known = ops.zeros((ops.shape(newest)[0], self.horizon), "float32")
+        for part in straight:
+            known = known + part
+        missing = -self.horizon % self.at_once
+        known = ops.pad(known, [[0, 0], [0, missing]])
+        return ops.reshape(known, (-1, len(self.ahead), self.at_once))
+
+
+def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentForecaster:
+    """Make a recurrent forecaster, with a decoder if `at_once` is given."""
+    cls = RecurrentForecaster if at_once is None else EncoderDecoderForecaster
+    return cls(at_once=at_once, **settings)
