@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -24,7 +23,6 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
-from rich.progress import track
 
 from attnlab.config import composing as config
 from attnlab.config.arguments import is_hydras, key_of
@@ -38,7 +36,6 @@ from attnlab.config.sections import (
 from attnlab.errors import RequestError
 from attnlab.runner.resume import runs_folder
 from attnlab.sweeps.ray import RayConf
-from attnlab.terminal import plain_console
 
 # A value of a setting. Everything else, such as an option or a mapping, is left to Hydra.
 _VALUE = re.compile(r"(seed|(?!(hydra|search)\.)\w+(\.(?!(name|rules|_target_)=)\w+)+)=[^{]*", re.S)
@@ -76,7 +73,7 @@ class Axis:
     @property
     def is_decisive(self) -> bool:
         """Whether a run's result depends on it."""
-        return self.name.partition(".")[0] not in _IDLE
+        return self.name.partition(".")[0] not in _IDLE and self.name != "search.trials"
 
 
 @dataclass(frozen=True)
@@ -150,17 +147,16 @@ class Composer:
 
 def _without_rules(composed: DictConfig) -> tuple[DictConfig, dict[str, Any]]:
     """Take rules and classes out of a configuration, because resolving them takes long."""
-    rules = {}
+    rules: dict[str, Any] = {}
     with open_dict(composed):
-        for group in list(composed):
-            settings = composed[group]
+        for group, settings in composed.items():
+            content: Any = {}
             if isinstance(settings, DictConfig):
-                apart = [key for key in config.NOT_SETTINGS if key in settings]
-                content: Any = OmegaConf.to_container(settings)
-                rules[group] = {key: content[key] for key in apart}
-                for key in apart:
-                    del settings[key]
-    return composed, {group: entries for group, entries in rules.items() if entries}
+                content = OmegaConf.to_container(settings)
+            for key in {*content} & {*config.NOT_SETTINGS}:
+                rules.setdefault(str(group), {})[key] = content[key]
+                del settings[key]
+    return composed, rules
 
 
 def _axis(override: Override) -> Axis:
@@ -259,7 +255,7 @@ class Plan:
     @property
     def fixed(self) -> dict[str, str]:
         """Return the keys with one value that can change results."""
-        axes = [a for a in self.axes if not a.swept and a.is_decisive and a.name != "search.trials"]
+        axes = [axis for axis in self.axes if axis.is_decisive and not axis.swept]
         return {axis.name: axis.values[0] for axis in axes}
 
     def jobs(self) -> list[Job]:
@@ -267,14 +263,9 @@ class Plan:
 
         Raises `RequestError` if a configuration is wrong.
         """
-        points = list(itertools.product(*(axis.overrides for axis in self.axes)))
+        points = itertools.product(*(axis.overrides for axis in self.axes))
         jobs: dict[str, Job] = {}
-        console = plain_console(sys.stderr)
-        disable = not console.is_terminal
-        points_shown = track(
-            points, "checking jobs", console=console, transient=True, disable=disable
-        )
-        for number, words in enumerate(points_shown, start=1):
+        for number, words in enumerate(points, start=1):
             pairs = zip(self.axes, words, strict=True)
             varying = {axis.name: shown(word) for axis, word in pairs if axis.swept}
             job = Job(number, varying, self.composer.check(words))
@@ -295,9 +286,7 @@ def _default_name(axes: Sequence[Axis], task: str) -> str:
     job; it isn't used if tasks vary.
     """
     decisive = sorted(
-        (axis.key, sorted(axis.overrides), axis.swept)
-        for axis in axes
-        if axis.is_decisive and axis.name != "search.trials"
+        (axis.key, sorted(axis.overrides), axis.swept) for axis in axes if axis.is_decisive
     )
     digest = hashlib.sha256(repr(decisive).encode()).hexdigest()[:8]
     varying = [axis.name for axis in axes if axis.swept]

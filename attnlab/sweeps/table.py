@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import RequestError
@@ -45,7 +44,7 @@ class TableRow:
         job = words_of(self.varying) or self.task
         if self.state == COMPLETED:
             parts = [
-                f"{name} {number(value)}"
+                f"{name} {value:.4g}"
                 for name, value in (
                     (self.results.get("monitor"), self.results.get("best")),
                     (f"test {self.results.get('metric')}", self.results.get("test")),
@@ -138,51 +137,35 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | None = None) -> None:
     """Print rows; if they are too many, the first and the best ones, and the file of all."""
     shown = [*rows[:MOST_ROWS], *(row for row in rows[MOST_ROWS:] if row.number in best)]
-    console = plain_console()
+    keys, console = _keys(rows), plain_console()
+    ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
+    words = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
+    words.append("state")
+    titles, cells = [], []
+    for value, name in (("best", "monitor"), ("test", "metric")):  # and what it measures
+        names = [(row.task, row.results.get(name)) for row in shown]
+        what = " or ".join(sorted({str(name) for _, name in names if name}))
+        titles.append(f"{value} {what}".strip())
+        cells.append(in_one_format([row.results.get(value) for row in shown], names))
+    cells.append(in_one_format([row.results.get("seconds") for row in shown], digits=2))
+    table = plain_table(["#", *words, *titles, "seconds"], words)
+    table.show_edge = True
+    for column in table.columns[1 : len(words)]:
+        column.overflow, column.max_width = "ellipsis", _LONGEST_VALUE
+    for row, *numbers in zip(shown, *cells, strict=True):
+        table.add_row(
+            str(row.number),
+            *(row.varying.get(key, "") for key in keys),
+            Text(row.state, style=_STYLES.get(row.state, "")),
+            *numbers,
+            style="bold" if row.number in best else "",
+        )
     if shown:
-        console.print(_table(shown, _keys(rows), set(best)))
+        console.print(table)
     if len(rows) > len(shown):
         where = f": {whole}" if whole else ""
         console.print(f"{len(rows) - len(shown):,} more rows{where}", soft_wrap=True)
 
 
-def _table(rows: Sequence[TableRow], keys: Sequence[str], best: set[int]) -> Table:
-    ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
-    short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
-    columns = {"best": "monitor", "test": "metric"}  # a value and what it measures
-    titles = [
-        f"{value} {' or '.join(sorted({str(r.results[name]) for r in rows if r.results}))}".strip()
-        for value, name in columns.items()
-    ]
-    words = [*short, "state"]
-    table = plain_table(["#", *words, *titles, "seconds"], words)
-    table.show_edge = True
-    for column in table.columns[1 : len(words)]:
-        column.overflow, column.max_width = "ellipsis", _LONGEST_VALUE
-    cells = [
-        in_one_format(
-            [row.results.get(key) for row in rows], [(r.task, r.results.get(n)) for r in rows]
-        )
-        for key, n in columns.items()
-    ]
-    for row, best_value, test_value in zip(rows, *cells, strict=True):
-        table.add_row(
-            str(row.number),
-            *(row.varying.get(key, "") for key in keys),
-            Text(row.state, style=_STYLES.get(row.state, "")),
-            best_value,
-            test_value,
-            number(row.results.get("seconds"), ".1f"),
-            style="bold" if row.number in best else "",
-        )
-    return table
-
-
 def _keys(rows: Sequence[TableRow]) -> list[str]:
     return list(dict.fromkeys(key for row in rows for key in row.varying))
-
-
-def number(value: float | None, form: str = ".4g") -> str:
-    """Format a number for a table; numbers with an exponent get one digit less."""
-    text = "-" if value is None else f"{value:{form}}"
-    return f"{value:.2e}" if "e" in text else text
