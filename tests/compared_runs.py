@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -45,12 +44,6 @@ _ENVIRONMENT = {
 }
 
 
-def _without_sync() -> Any:
-    """Decorate a function so that it doesn't wait for the disk: its runs are for one test."""
-    return patch("os.fsync", lambda handle: None)
-
-
-@_without_sync()
 def write_run(
     runs: Path,
     attention: str,
@@ -129,7 +122,6 @@ def write_group(runs: Path, attention: str, values: Sequence[float], **options: 
         write_run(runs, attention, seed, value, **options)
 
 
-@_without_sync()
 def write_forecast(run: RunDirectory, misses: np.ndarray) -> None:
     """Predictions with the given errors on the same targets."""
     index = 100 + np.arange(len(misses))
@@ -144,7 +136,6 @@ def write_forecast(run: RunDirectory, misses: np.ndarray) -> None:
     )
 
 
-@_without_sync()
 def write_translations(run: RunDirectory, texts: Sequence[str], references: Sequence[str]) -> None:
     """Predictions of a translation."""
     number = np.arange(len(texts))

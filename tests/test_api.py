@@ -135,7 +135,7 @@ def test_filters_are_those_of_the_command_line(three_groups):
     found = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
     assert found.table["attention"].tolist() == ["bahdanau", "none"]
     assert found.table["verdict"].fillna("").tolist() == ["better", ""]
-    assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` |" in found._repr_markdown_()
+    assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` " in found._repr_markdown_()
     looked = attnlab.compare(runs_folder=three_groups, sequential=True)
     assert {*looked.table["intervals"].dropna()} == {"sequential"}
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5

@@ -18,9 +18,9 @@ deviation. It starts at e_1 = 1. If m is the true mean, the probability that it 
 
     C_n = mean -+ s sqrt((n - 1) / n (k - 1) / (1 - k r)),  k = (alpha^2 r)^(-1 / n)
 
-if k r < 1; otherwise C_n contains all numbers, which is so below 5 values at alpha 0.05. g = 1 fits
-effects about as large as the spread. Any other g is valid, too, with wider intervals at some n and
-narrower ones at others. The only difference from the source: it leaves g open.
+if k r < 1; otherwise C_n contains all numbers, which is so below 5 values at alpha 0.05. Here g is
+1, for effects about as large as the spread. Any other g is valid, too, with wider intervals at some
+n and narrower ones at others. The only difference from the source: it leaves g open.
 
 The method assumes independent differences from one normal distribution, looked at in an order that
 doesn't depend on the results. Heavy tails on both sides make false verdicts rarer; skew and
@@ -46,7 +46,6 @@ from scipy import stats
 
 ALPHA = 0.05  # of all intervals and verdicts
 ENOUGH_SEEDS = 5
-EFFECT_VARIANCE = 1.0  # g
 # A smaller spread, relative to the values, is a rounding error.
 _ROUNDING = 1e-12
 
@@ -93,7 +92,7 @@ def t_interval(values: ArrayLike) -> Interval:
 
 def radius(n: int, alpha: float = ALPHA) -> float:
     """Return half the width of C_n in sample standard deviations s; may be infinite."""
-    r = 1 / (1 + n * EFFECT_VARIANCE)
+    r = 1 / (1 + n)
     k = (alpha**2 * r) ** (-1 / n)
     return math.sqrt((n - 1) / n * (k - 1) / (1 - k * r)) if k * r < 1 else math.inf
 
@@ -103,20 +102,8 @@ def first_bounded(alpha: float = ALPHA) -> int:
     return next(n for n in itertools.count(1) if math.isfinite(radius(n, alpha)))
 
 
-def sequential_p(differences: ArrayLike) -> float | None:
-    """Return 1 / e_n(0), at most 1: a p value valid at every look; None for equal differences."""
-    numbers = np.asarray(differences, float)
-    n = len(numbers)
-    if not np.ptp(numbers):
-        return None
-    r = 1 / (1 + n * EFFECT_VARIANCE)
-    u = n * float(numbers.mean()) ** 2 / (float(numbers.var(ddof=1)) * (n - 1))
-    log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2
-    return math.exp(min(0.0, -log_e))
-
-
 def sequential_interval(values: ArrayLike, alpha: float = ALPHA) -> Interval:
-    """Compute C_n of a mean and its p value.
+    """Compute C_n of a mean, and p = 1 / e_n(0), at most 1, which is valid at every look, too.
 
     The ends are None as long as C_n contains all numbers. If all values are equal, C_n then has
     width 0.
@@ -126,11 +113,16 @@ def sequential_interval(values: ArrayLike, alpha: float = ALPHA) -> Interval:
         alpha: The probability that any C_n misses the true mean is at most this.
     """
     numbers = np.asarray(values, float)
-    n, half, has_spread = len(numbers), radius(len(numbers), alpha), np.ptp(numbers) > 0
-    mean, p = float(numbers.mean() if has_spread else numbers[0]), sequential_p(numbers)
+    n, half = len(numbers), radius(len(numbers), alpha)
+    if not np.ptp(numbers):
+        return Interval(n, *[float(numbers[0])] * (1 if math.isinf(half) else 3))
+    mean, r = float(numbers.mean()), 1 / (1 + n)
+    u = n * mean**2 / (float(numbers.var(ddof=1)) * (n - 1))
+    log_e = (math.log(r) + n * (math.log1p(u) - math.log1p(r * u))) / 2
+    p = math.exp(min(0.0, -log_e))
     if math.isinf(half):
         return Interval(n, mean, p=p)
-    half *= float(numbers.std(ddof=1)) if has_spread else 0.0
+    half *= float(numbers.std(ddof=1))
     return Interval(n, mean, mean - half, mean + half, p)
 
 

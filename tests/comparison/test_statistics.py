@@ -17,7 +17,6 @@ from attnlab.comparison.statistics import (
     judge,
     radius,
     sequential_interval,
-    sequential_p,
     t_interval,
 )
 
@@ -124,7 +123,7 @@ def test_sequential_p_is_the_ratio_of_likelihoods_by_numeric_integration(n):
             limit=200,
         )
         expected = min(1.0, stats.t.pdf(t, n - 1) / mixed)
-        assert sequential_p(SEVEN[:n] + shift) == pytest.approx(expected, rel=1e-6)
+        assert sequential_interval(SEVEN[:n] + shift).p == pytest.approx(expected, rel=1e-6)
 
 
 @settings(max_examples=40)
@@ -132,8 +131,8 @@ def test_sequential_p_is_the_ratio_of_likelihoods_by_numeric_integration(n):
 def test_the_sequential_ends_are_where_p_is_alpha(n, seed, alpha):
     values = np.random.default_rng(seed).normal(3, 2, n)
     _, _, low, high, _ = sequential_interval(values, alpha)
-    assert sequential_p(values - low) == pytest.approx(alpha)
-    assert sequential_p(values - high) == pytest.approx(alpha)
+    assert sequential_interval(values - low).p == pytest.approx(alpha)
+    assert sequential_interval(values - high).p == pytest.approx(alpha)
 
 
 def test_there_are_no_sequential_ends_with_too_few_seeds_for_a_verdict():
