@@ -12,4 +12,4 @@ from attnlab.views.png.figure import draw
 
 def drawn(function: Callable[..., Any]) -> Callable[..., Figure]:
     """Wrap a function that returns a figure, so that the figure is drawn."""
-    return lambda *given, **settings: draw(function(*given, **settings))
+    return lambda *arguments, **settings: draw(function(*arguments, **settings))

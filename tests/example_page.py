@@ -58,17 +58,17 @@ def page(text: str = "plain") -> Page:
     frames = [
         [
             Strips(
-                [Strip("first", [1, 2, 3, 4], own[0]), Strip(text, [4, 3, 2, 1], own[1])], "lags"
+                [Strip("first", [1, 2, 3, 4], rows[0]), Strip(text, [4, 3, 2, 1], rows[1])], "lags"
             ),
             Maps(
                 ["head 1", text],
-                own[:, None],
+                rows[:, None],
                 Axis("memory", (), ("4", "1")),
                 Axis("queries", (), ("a", "b")),
             ),
             AttentionMaps([sentence], ["mean", "head 1"]),
         ]
-        for own, sentence in zip(WEIGHTS, sentences, strict=True)
+        for rows, sentence in zip(WEIGHTS, sentences, strict=True)
     ]
     curves = [
         Curve("one", [1.0, 2.0, None], 0, [0.5, 1.5, None], [1.5, 2.5, None]),
@@ -104,8 +104,8 @@ def shaded_page(text: str = "plain", second: float = 0.04) -> Page:
     names = ("text", "class", text)
     weights = [np.array([[0.1, second, 0.0], [0.0, 0.0, 0.5]]), np.zeros((2, 3))]
     frames = [
-        [ShadedWords([ShadedText(["so", "lovely", text], own, said, "good")], MAPS, names)]
-        for said, own in zip(["good", "bad"], weights, strict=True)
+        [ShadedWords([ShadedText(["so", "lovely", text], row, said, "good")], MAPS, names)]
+        for said, row in zip(["good", "bad"], weights, strict=True)
     ]
     slider = Slider(Epochs([1, 2], ["", ""], 0), frames)
     return Page(text, [], "2026-01-01", "attnlab", [Section("Moving", [slider])])

@@ -8,6 +8,6 @@ def mechanisms_for(task: str) -> list[str]:
     rules = {name: option_content("attention", name)["rules"] for name in options("attention")}
     return [
         name
-        for name, own in rules.items()
-        if task in own.get("task.name", {}).get("choices", [task])
+        for name, rule in rules.items()
+        if task in rule.get("task.name", {}).get("choices", [task])
     ]

@@ -26,27 +26,22 @@ if TYPE_CHECKING:
     from attnlab.attention.pooling import PoolingAttention
     from attnlab.attention.scaled_dot_product import ScaledDotProductAttention
 
-# Name -> its module in this folder.
-_MODULES = {
-    "BahdanauAttention": "bahdanau",
-    "Attention": "base",
-    "AttentionOutput": "base",
-    "ProjectedMemory": "base",
-    "DeltaAttention": "delta",
-    "DifferentialAttention": "differential",
-    "ForgettingAttention": "forgetting",
-    "causal_mask": "functional",
-    "padding_mask": "functional",
-    "require_equal_widths": "functional",
-    "GatedDeltaAttention": "delta",
-    "LinearAttention": "linear",
-    "LuongGlobalAttention": "luong",
-    "LuongLocalAttention": "luong",
-    "MultiHeadAttention": "multi_head",
-    "NoAttention": "none",
-    "PoolingAttention": "pooling",
-    "ScaledDotProductAttention": "scaled_dot_product",
+# Module in this folder -> its public names.
+_NAMES = {
+    "bahdanau": ("BahdanauAttention",),
+    "base": ("Attention", "AttentionOutput", "ProjectedMemory"),
+    "delta": ("DeltaAttention", "GatedDeltaAttention"),
+    "differential": ("DifferentialAttention",),
+    "forgetting": ("ForgettingAttention",),
+    "functional": ("causal_mask", "padding_mask", "require_equal_widths"),
+    "linear": ("LinearAttention",),
+    "luong": ("LuongGlobalAttention", "LuongLocalAttention"),
+    "multi_head": ("MultiHeadAttention",),
+    "none": ("NoAttention",),
+    "pooling": ("PoolingAttention",),
+    "scaled_dot_product": ("ScaledDotProductAttention",),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

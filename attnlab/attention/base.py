@@ -266,18 +266,13 @@ class Attention(keras.layers.Layer):
         return ops.matmul(ops.squeeze(weights, 1), values)
 
     def direct_context(
-        self,
-        query: Tensor,
-        memory: ProjectedMemory,
-        memory_mask: Tensor,
-        causal: bool,
-        start_index: Any,
+        self, query: Tensor, memory: ProjectedMemory, memory_mask: Tensor, causal: bool
     ) -> Tensor | None:
         """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
 
-        `call` uses it only if `memory_mask` and `causal` are the only masks, and without dropout. A
-        compiled program then leaves out weights that nothing uses. A query that sees nothing for
-        another reason than these two must get zeros here.
+        `call` uses it if `memory_mask` and `causal` are the only masks, for causal calls over a
+        whole sequence only, and without dropout. A compiled program then leaves out weights that
+        nothing uses. A query that sees nothing for another reason must get zeros here.
         """
         return None
 
@@ -306,8 +301,11 @@ class Attention(keras.layers.Layer):
         if position_bias is not None and not self.takes_bias:
             raise RequestError(f"{type(self).__name__} has no scores for a position bias")
         direct, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
-        if mask is None and position_bias is None and not (self.dropout and training):
-            direct = self.direct_context(query, memory, memory_mask, causal, start_index)
+        whole = isinstance(start_index, int) and start_index == 0
+        whole = whole and query.shape[1] == memory.values.shape[-2]
+        unmasked = mask is None and position_bias is None
+        if unmasked and (whole or not causal) and not (self.dropout and training):
+            direct = self.direct_context(query, memory, memory_mask, causal)
         shape = (query.shape[0], query.shape[1], memory.values.shape[-2])
         mask = _per_head(mask, memory_mask, shape)
         may_see_nothing = mask is not None
@@ -326,8 +324,7 @@ class Attention(keras.layers.Layer):
         if self.recorder is not None:
             self.recorder(weights, mask, is_self_attention)
         if direct is not None:
-            context = _where_seeing(memory_mask, causal, start_index, direct)
-            return AttentionOutput(context, weights)
+            return AttentionOutput(_where_seeing(memory_mask, causal, direct), weights)
         dropped = self._weight_dropout(weights, training=training) if self.dropout else weights
         context = self.read(dropped, memory.values, query)
         if may_see_nothing:
@@ -390,8 +387,8 @@ class Attention(keras.layers.Layer):
         cache already: only the short convolutions of the others need them, and their results are
         not used. They are zero where their position is below 0.
         """
-        new = [part[..., seen:, :] for part in self.project(vectors, start_index)]
-        pairs = zip(cache, new, strict=True)
+        parts = [part[..., seen:, :] for part in self.project(vectors, start_index)]
+        pairs = zip(cache, parts, strict=True)
         if isinstance(cache, GrowingCache):
             cache = GrowingCache(*(ops.concatenate(pair, axis=-2) for pair in pairs))
         else:
@@ -434,14 +431,14 @@ def _where_attending(mask, context):
     return ops.where(attending[..., None], context, ops.zeros((), context.dtype))
 
 
-def _where_seeing(memory_mask, causal, start_index, context):
+def _where_seeing(memory_mask, causal, context):
     """Do as `_where_attending` does, without a (T, S) mask."""
     if memory_mask is None:
         return context
     seeing = ops.any(memory_mask, axis=-1, keepdims=True)
     if causal:
         first = ops.argmax(ops.cast(memory_mask, "int32"), axis=-1, keepdims=True)
-        steps = ops.arange(ops.shape(context)[1], dtype="int32") + ops.cast(start_index, "int32")
+        steps = ops.arange(ops.shape(context)[1], dtype="int32")
         seeing = ops.logical_and(seeing, ops.cast(first, "int32") <= steps)
     return ops.where(seeing[..., None], context, ops.zeros((), context.dtype))
 
@@ -450,7 +447,7 @@ def _per_head(mask, memory_mask, shape):
     """Combine optional masks (B, T, S) and (B, S), with an axis for the heads."""
     if mask is not None:
         pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
-        fits = all(size in (1, None, wanted) or wanted is None for size, wanted in pairs)
+        fits = all(size in (1, None, full) or full is None for size, full in pairs)
         if dtype_of(mask) != "bool" or len(mask.shape) > 3 or not fits:
             raise ValueError(
                 f"mask must be bool (True = attend) and broadcastable to (B, T, S) = {shape}, got "

@@ -26,7 +26,6 @@ from keras import ops
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import Tensor, causal_mask, rms_normalize, widen
 from attnlab.attention.state import (
-    State,
     StateAttention,
     chunk_size,
     join_chunks,
@@ -204,14 +203,12 @@ class DeltaAttention(StateAttention):
         queries: Tensor,
         memory: ProjectedMemory,
         memory_mask: Tensor = None,
-        state: Any = None,
-    ) -> tuple[Tensor, State]:
+        state: Tensor = None,
+    ) -> tuple[Tensor, Tensor]:
         """Return contexts (B, H, T, V) and the next memory matrix."""
         keys = mask_vectors(memory.keys, None if memory_mask is None else memory_mask[:, None])
         k, beta, g = self.unpack(keys)
-        start = None if state is None else state.sums
-        contexts, sums = delta_contexts(queries, k, widen(memory.values), beta, g, start)
-        return contexts, State(sums)
+        return delta_contexts(queries, k, widen(memory.values), beta, g, state)
 
     def join(self, contexts: Tensor) -> Tensor:
         """Normalise each head's context, join and project them."""

@@ -20,7 +20,6 @@ from attnlab.errors import RequestError
 
 Tensor = Any  # eager, graph or symbolic
 NARROW_DTYPES = ("float16", "bfloat16")
-FLOAT16_MAX = 65504.0
 LOWEST = -1e30  # a masked score: far below any real one, and finite in float32 and float64
 
 
@@ -85,8 +84,7 @@ def causal_mask(query_length: Any, memory_length: Any, start_index: Any = 0) -> 
 def dot_score(query: Tensor, keys: Tensor) -> Tensor:
     """Score by the inner product, `s' h` (Luong et al. 2015, Eq. 8, dot).
 
-    The product isn't scaled, so it is computed in float32: in float16 a sum of a few hundred
-    moderate terms exceeds 65504.
+    The product isn't scaled, so it is computed in float32.
     """
     return ops.matmul(widen(query), ops.swapaxes(widen(keys), -1, -2))
 
@@ -94,8 +92,8 @@ def dot_score(query: Tensor, keys: Tensor) -> Tensor:
 def scaled_dot_score(query: Tensor, keys: Tensor, head_size: int | None = None) -> Tensor:
     """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1) in the query's dtype.
 
-    The query is divided before the product, which keeps float16 in range. `head_size` is d_k, if
-    it differs from the width of the keys, as in the seed book's narrow heads.
+    `head_size` is d_k, if it differs from the width of the keys, as in the seed book's narrow
+    heads.
     """
     scale = (head_size or query.shape[-1]) ** -0.5
     query = query * ops.cast(scale, dtype_of(query))
@@ -180,7 +178,7 @@ def sigmoid(scores: Tensor, mask: Tensor = None) -> Tensor:
     sequences. Here lengths may differ, and a query that is decoded step by step gets the weights
     that it gets together with the others.
     """
-    scores = widen_scores(scores)
+    scores = widen(scores)
     every = ops.ones((ops.shape(scores)[-1],), "bool")
     mask = every if mask is None else ops.logical_and(mask, every)
     count = ops.sum(ops.cast(mask, dtype_of(scores)), axis=-1, keepdims=True)
@@ -196,13 +194,6 @@ NORMALIZERS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def widen_scores(scores: Tensor) -> Tensor:
-    """Return scores in float32 or wider and finite: in float16 a product may have overflowed."""
-    if dtype_of(scores) == "float16":
-        return ops.clip(widen(scores), -FLOAT16_MAX, FLOAT16_MAX)
-    return widen(scores)
-
-
 def _softmax(scores):
     """Return the softmax over the last axis; 1 for a single step, for which Keras would warn."""
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores, axis=-1)
@@ -210,7 +201,7 @@ def _softmax(scores):
 
 def _masked(scores, mask):
     """Return scores in float32 or wider, very low ones where masked."""
-    scores = widen_scores(scores)
+    scores = widen(scores)
     return scores if mask is None else ops.where(mask, scores, ops.cast(LOWEST, dtype_of(scores)))
 
 

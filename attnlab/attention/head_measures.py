@@ -102,8 +102,9 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
         attends = attends & (tokens >= 0)[:, None]
     measures = dict.fromkeys(MEASURES, np.full(heads, np.nan))
     if looked.are_shares:
-        rest = np.clip(1 - weights.sum(-1), 0, 1)
-        entropy = -(_log_product(weights).sum(-1) + _log_product(np.where(rest > 1e-6, rest, 0)))
+        missing = np.clip(1 - weights.sum(-1), 0, 1)
+        missing = np.where(missing > 1e-6, missing, 0)
+        entropy = -(_log_product(weights).sum(-1) + _log_product(missing))
         most = np.log(np.broadcast_to(admitted.sum(-1), attends.shape).clip(1))
         measures["entropy"] = _mean(entropy, attends)
         measures["share"] = _mean(entropy / np.where(most > 0, most, 1), attends & (most > 0))

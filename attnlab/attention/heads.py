@@ -91,7 +91,11 @@ class HeadsAttention(Attention):
 
     def join(self, contexts: Tensor) -> Tensor:
         """Join the heads' contexts (B, H, T, V) and project them: (B, T, units)."""
-        return self.affine(self.side_by_side(contexts), self.output_kernel, self.output_bias)
+        batch, heads, steps, width = ops.shape(contexts)
+        if contexts.shape[2] != 1:
+            contexts = ops.transpose(contexts, (0, 2, 1, 3))
+        contexts = ops.reshape(contexts, (batch, steps, heads * width))
+        return self.affine(contexts, self.output_kernel, self.output_bias)
 
     def split(
         self, tensor: Tensor, kernel: Tensor, bias: Tensor = None, heads: int | None = None
@@ -103,13 +107,6 @@ class HeadsAttention(Attention):
             return ops.reshape(projected, (batch, heads, 1, width // heads))
         heads = ops.reshape(projected, (batch, steps, heads, width // heads))
         return ops.transpose(heads, (0, 2, 1, 3))
-
-    def side_by_side(self, contexts: Tensor) -> Tensor:
-        """Put the heads' contexts next to each other: (B, H, T, V) to (B, T, H V)."""
-        batch, heads, steps, width = ops.shape(contexts)
-        if contexts.shape[2] != 1:
-            contexts = ops.transpose(contexts, (0, 2, 1, 3))
-        return ops.reshape(contexts, (batch, steps, heads * width))
 
     def affine(self, tensor: Tensor, kernel: Tensor, bias: Tensor = None) -> Tensor:
         """Compute `tensor @ kernel + bias` in the compute dtype."""

@@ -10,7 +10,6 @@ from keras import ops
 from attnlab.attention.base import ProjectedMemory
 from attnlab.attention.functional import Tensor, causal_mask, require_choice, widen
 from attnlab.attention.state import (
-    State,
     StateAttention,
     chunk_size,
     join_chunks,
@@ -97,42 +96,35 @@ class LinearAttention(StateAttention):
         return scores / ops.maximum(ops.sum(scores, axis=-1, keepdims=True), TINY)
 
     def direct_context(
-        self,
-        query: Tensor,
-        memory: ProjectedMemory,
-        memory_mask: Tensor,
-        causal: bool,
-        start_index: Any,
+        self, query: Tensor, memory: ProjectedMemory, memory_mask: Tensor, causal: bool
     ) -> Tensor | None:
-        """Return the context by sums over the memory; None for parts of a causal sequence."""
+        """Return the context by sums over the memory."""
         if causal:
-            return super().direct_context(query, memory, memory_mask, causal, start_index)
+            return super().direct_context(query, memory, memory_mask, causal)
         values = _with_ones(memory.values, memory_mask)
         sums = ops.matmul(ops.swapaxes(self.features(memory.keys), -1, -2), values)
-        contexts = _quotient(
-            ops.matmul(self.features(self.prepare_query(query, start_index)), sums)
-        )
-        return self.join(contexts)
+        features = self.features(self.prepare_query(query))
+        return self.join(_quotient(ops.matmul(features, sums)))
 
     def through(
         self,
         queries: Tensor,
         memory: ProjectedMemory,
         memory_mask: Tensor = None,
-        state: Any = None,
-    ) -> tuple[Tensor, State]:
+        state: Tensor = None,
+    ) -> tuple[Tensor, Tensor]:
         """Weigh inside each chunk, and add what the sums of the chunks before it give."""
         steps, size = ops.shape(queries)[2], chunk_size(queries)
         keys, values = memory.keys, _with_ones(memory.values, memory_mask)
-        queries, keys, values = (split_chunks(each, size) for each in (queries, keys, values))
+        queries, keys, values = (split_chunks(x, size) for x in (queries, keys, values))
         past = causal_mask(size, size)
         scores = self.score(queries, keys)
         inside = ops.matmul(ops.where(past, scores, ops.zeros((), scores.dtype)), values)
         sums = ops.matmul(ops.swapaxes(self.features(keys), -1, -2), values)
-        first = ops.zeros_like(sums[:, :, :1]) if state is None else state.sums[:, :, None]
+        first = ops.zeros_like(sums[:, :, :1]) if state is None else state[:, :, None]
         starts = ops.cumsum(ops.concatenate([first, sums], axis=2), axis=2)
         sums = inside + ops.matmul(self.features(queries), starts[:, :, :-1])
-        return _quotient(join_chunks(sums, steps)), State(starts[:, :, -1])
+        return _quotient(join_chunks(sums, steps)), starts[:, :, -1]
 
 
 def _with_ones(values, memory_mask):

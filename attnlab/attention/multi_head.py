@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import keras
 from keras import ops
@@ -16,7 +16,7 @@ from attnlab.attention.functional import (
     rms_normalize,
     scaled_dot_score,
     sink_softmax,
-    widen_scores,
+    widen,
 )
 from attnlab.attention.heads import HeadsAttention
 from attnlab.errors import RequestError
@@ -44,19 +44,16 @@ class MultiHeadAttention(HeadsAttention):
         biases: whether the four projections have biases b.
         kv_heads: number G of heads of keys and values, a divisor of H (Ainslie et al. 2023, arXiv
             2305.13245); query head h reads head floor(h G / H). G = 1 is multi-query attention.
-            2 d_k (H - G) (width + 1) parameters less. x-transformers has h mod G instead. None: H.
         query_key_norm: whether each head's query and key x becomes `g x / sqrt(mean(x^2) + 1e-6)`
-            before rotary positions, one g (d_k) for all queries and one for all keys (Qwen3). Henry
-            et al. 2020 (arXiv 2010.04245) use a cosine and one learned number instead.
+            before rotary positions, one g (d_k) for all queries and one for all keys (Qwen3).
         softcap: c > 0; S become `c tanh(S / c)`, before any position bias and the mask (Gemma 2,
             arXiv 2408.00118). None: no limit.
         talking_heads: whether one H x H matrix mixes the scores of the heads before any position
             bias and the mask, and another one the weights (Shazeer et al. 2020, arXiv 2003.02436).
-            Both start as the identity; the paper draws them. Weights then have any sign.
+            Both start as the identity. Weights then have any sign.
         window: W, in steps of one sequence. With `causal`, a query sees the last W positions, its
-            own among them (`p - s < W`, as in Hugging Face; flash-attn and x-transformers see
-            W + 1). Otherwise `|p - s| <= W`. Causal sequences longer than 2 W are computed in
-            blocks: time and memory grow with T W. None: the whole memory.
+            own among them: `p - s < W`. Otherwise `|p - s| <= W`. Causal sequences longer than 2 W
+            are computed in blocks: time and memory grow with T W. None: the whole memory.
         top_k: only the k largest admitted scores of a query get weights, and those equal to the
             k-th (Zhao et al. 2019, arXiv 1912.11637). None: all.
         sink: whether the weights are `exp(S) / (exp(a) + sum exp(S))` with one learned a for each
@@ -158,7 +155,7 @@ class MultiHeadAttention(HeadsAttention):
         scores = scaled_dot_score(grouped, keys, self.head_size * (self.heads if self.book else 1))
         scores = by_head(scores, self.heads) if self.kv_heads else scores
         if self.softcap is not None:
-            scores = self.softcap * ops.tanh(widen_scores(scores) / self.softcap)
+            scores = self.softcap * ops.tanh(widen(scores) / self.softcap)
         return mix_heads(scores, self.score_mixing) if self.talking_heads else scores
 
     def normalize(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -189,30 +186,23 @@ class MultiHeadAttention(HeadsAttention):
         return contexts * ops.sigmoid(self.split(query, self.gate_kernel))
 
     def direct_context(
-        self,
-        query: Tensor,
-        memory: ProjectedMemory,
-        memory_mask: Tensor,
-        causal: bool,
-        start_index: Any,
+        self, query: Tensor, memory: ProjectedMemory, memory_mask: Tensor, causal: bool
     ) -> Tensor | None:
         """Return the context of a causal sequence longer than two windows, block by block."""
         steps, window = query.shape[1], self.window
-        whole = causal and isinstance(start_index, int) and start_index == 0
-        same = steps is not None and steps == memory.values.shape[-2]
-        if window is None or not (whole and same and steps > 2 * window):
+        if window is None or not causal or steps is None or steps <= 2 * window:
             return None
         batch = ops.shape(query)[0]
         real = ops.ones((batch, steps), "bool") if memory_mask is None else memory_mask
         queries = self.prepare_query(query)
-        blocks = split_blocks(queries, memory.keys, memory.values, real, window)
-        weights = self.normalize(self.score(blocks.queries, blocks.keys), blocks.mask)
-        contexts = self.sum_values(self.as_compute(weights), blocks.values)
+        q, k, v, mask = split_blocks(queries, memory.keys, memory.values, real, window)
+        weights = self.normalize(self.score(q, k), mask)
+        contexts = self.sum_values(self.as_compute(weights), v)
         contexts = join_blocks(contexts, batch, steps)
         context = self.join(self.apply_gates(contexts, query))
         if memory_mask is None:
             return context
-        looks = ops.any(blocks.mask, axis=-1, keepdims=True)
+        looks = ops.any(mask, axis=-1, keepdims=True)
         looks = join_blocks(looks, batch, steps)[:, 0]
         return ops.where(looks, context, ops.zeros((), context.dtype))
 
@@ -237,7 +227,7 @@ def by_head(tensor: Tensor, heads: int) -> Tensor:
 
 def mix_heads(scores: Tensor, mixing: Tensor) -> Tensor:
     """Return `sum_g mixing_gh scores_g` for each head h: (B, H, T, S), in float32 or wider."""
-    scores = widen_scores(scores)
+    scores = widen(scores)
     return ops.einsum("bgts,gh->bhts", scores, ops.cast(mixing, dtype_of(scores)))
 
 
@@ -246,7 +236,7 @@ def mask_best(scores: Tensor, mask: Tensor, number: int) -> Tensor:
 
     Rows with fewer admitted scores keep all.
     """
-    scores = ops.stop_gradient(widen_scores(scores))
+    scores = ops.stop_gradient(widen(scores))
     if mask is not None:
         scores = ops.where(mask, scores, ops.cast(LOWEST, dtype_of(scores)))
     steps = scores.shape[-1]
@@ -272,10 +262,11 @@ def sliding_mask(
 
 def split_blocks(
     queries: Tensor, keys: Tensor, values: Tensor, memory_mask: Tensor, window: int
-) -> Blocks:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Split a causal sequence of T steps into blocks of W, whose windows need two blocks of keys.
 
-    Queries have H heads, keys and values G; `memory_mask` is (B, T), True = attend.
+    Queries have H heads, keys and values G; `memory_mask` is (B, T), True = attend. Returns queries
+    (B N, H, W, K), keys and values (B N, G, 2 W, V), and their mask (B N, 1, W, 2 W).
     """
     behind = -queries.shape[2] % window
     real = ops.pad(memory_mask, ((0, 0), (window, behind)))
@@ -284,7 +275,7 @@ def split_blocks(
     real = ops.reshape(real, (-1, 1, 1, 2 * window))
     distance = ops.arange(window)[:, None] + window - ops.arange(2 * window)
     near = ops.logical_and(distance >= 0, distance < window)
-    return Blocks(
+    return (
         _blocks(ops.pad(queries, ((0, 0), (0, 0), (0, behind), (0, 0))), window),
         _pairs(keys, window, behind),
         _pairs(values, window, behind),
@@ -312,12 +303,3 @@ def _pairs(sequence, window, behind):
     before = ops.pad(sequence, ((0, 0), (0, 0), (window, behind), (0, 0)))
     parts = [_blocks(before[:, :, :-window], window), _blocks(before[:, :, window:], window)]
     return ops.concatenate(parts, axis=2)
-
-
-class Blocks(NamedTuple):
-    """A sequence in blocks of W steps, each with the W steps before it; N blocks in B rows."""
-
-    queries: Tensor  # (B N, H, W, K)
-    keys: Tensor  # (B N, G, 2 W, K)
-    values: Tensor  # (B N, G, 2 W, V)
-    mask: Tensor  # (B N, 1, W, 2 W) bool, True = attend

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from keras import ops
 
@@ -14,17 +14,12 @@ from attnlab.attention.heads import HeadsAttention
 CHUNK = 64  # steps that are computed as one block of weights
 
 
-class State(NamedTuple):
-    """All that later steps need to know of a sequence."""
-
-    sums: Any  # (B, H, F, D) in float32 or wider
-
-
 class StateAttention(HeadsAttention):
     """Base of the mechanisms that need no weights (T, S) for a causal context.
 
-    Chunks of `CHUNK` steps are computed at once; a state leads from each chunk to the next. Time
-    and memory grow linearly with the length, and a decoder needs only the state.
+    Chunks of `CHUNK` steps are computed at once; a state (B, H, F, D), in float32 or wider, leads
+    from each chunk to the next. Time and memory grow linearly with the length, and a decoder needs
+    only the state.
 
     With a cache the returned weights are zeros, (B, H, T, T): a state doesn't know the steps it is
     made of. One call over the whole sequence returns the weights.
@@ -45,8 +40,8 @@ class StateAttention(HeadsAttention):
         queries: Tensor,
         memory: ProjectedMemory,
         memory_mask: Tensor = None,
-        state: Any = None,
-    ) -> tuple[Tensor, State]:
+        state: Tensor = None,
+    ) -> tuple[Tensor, Tensor]:
         """Return the causal contexts (B, H, T, V) of a sequence, and the state after it.
 
         Args:
@@ -67,16 +62,10 @@ class StateAttention(HeadsAttention):
         """Return the weights (B, H, T, S) of queries (B, H, T, K) over keys (B, H, S, K)."""
 
     def direct_context(
-        self,
-        query: Tensor,
-        memory: ProjectedMemory,
-        memory_mask: Tensor,
-        causal: bool,
-        start_index: Any,
+        self, query: Tensor, memory: ProjectedMemory, memory_mask: Tensor, causal: bool
     ) -> Tensor | None:
         """Return the context of a causal call over a whole sequence, else None."""
-        whole = isinstance(start_index, int) and start_index == 0
-        if not (causal and whole and query.shape[1] == memory.values.shape[-2]):
+        if not causal:
             return None
         contexts, _ = self.through(self.prepare_query(query), memory, memory_mask)
         return self.join(contexts)
@@ -85,14 +74,14 @@ class StateAttention(HeadsAttention):
         """Join and project the heads' contexts, which may be wider than the compute dtype."""
         return super().join(self.as_compute(contexts))
 
-    def new_cache(self, batch: Any, length: int | None, width: int) -> State:
+    def new_cache(self, batch: Any, length: int | None, width: int) -> Tensor:
         """Return a state of zeros; it doesn't depend on the length."""
         dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
-        return State(ops.zeros((batch, self.heads, *self.state_sizes), dtype))
+        return ops.zeros((batch, self.heads, *self.state_sizes), dtype)
 
     def extend_cache(
-        self, vectors: Tensor, cache: State, seen: int, *, start_index: Any, **settings: Any
-    ) -> tuple[AttentionOutput, State]:
+        self, vectors: Tensor, cache: Tensor, seen: int, *, start_index: Any, **settings: Any
+    ) -> tuple[AttentionOutput, Tensor]:
         """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
         queries = self.prepare_query(self.as_compute(vectors), start_index)
         memory, (batch, steps) = self.project(vectors, start_index), ops.shape(vectors)[:2]

@@ -19,12 +19,7 @@ from attnlab.attention.dropout import Dropout
 from attnlab.attention.functional import Tensor
 from attnlab.attention.keras_internals import all_layers
 
-_LAYERS = {"simple": keras.layers.SimpleRNN, "gru": keras.layers.GRU, "lstm": keras.layers.LSTM}
-_CELLS = {
-    "simple": keras.layers.SimpleRNNCell,
-    "gru": keras.layers.GRUCell,
-    "lstm": keras.layers.LSTMCell,
-}
+_KERAS = {"simple": "SimpleRNN", "gru": "GRU", "lstm": "LSTM"}
 
 
 class LayerStates(NamedTuple):
@@ -69,9 +64,9 @@ class RecurrentEncoder(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.cell, self.units, self.bidirectional = cell, units, bidirectional
-        self.recurrent = []
+        self.recurrent, make = [], getattr(keras.layers, _KERAS[cell])
         for number in range(layers):
-            layer = _LAYERS[cell](units, return_sequences=True, name=f"{cell}_{number}")
+            layer = make(units, return_sequences=True, name=f"{cell}_{number}")
             if bidirectional:
                 layer = keras.layers.Bidirectional(layer, name=f"bidirectional_{number}")
             self.recurrent.append(layer)
@@ -92,8 +87,12 @@ class RecurrentEncoder(keras.layers.Layer):
 
     def call(self, sequence: Tensor, training: bool | None = None) -> tuple[Tensor, Tensor]:
         """Return the states (B, S, W) of (B, S, F), and each direction's last one, (B, W)."""
-        encoded = self.encode(sequence, training=training)
-        return encoded.states, encoded.summary
+        states = self.encode(sequence, training=training).states  # with dropout, unlike `summary`
+        if not self.bidirectional:
+            return states, states[..., -1, :]
+        # Read backwards, the sequence ends at its first step.
+        forward, backward = states[..., -1, : self.units], states[..., 0, self.units :]
+        return states, ops.concatenate([forward, backward], axis=-1)
 
     def encode(
         self, sequence: Tensor, mask: Tensor = None, training: bool | None = None
@@ -186,7 +185,8 @@ class StackedCells(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.kind, self.units = cell, units
-        self.cells = [_CELLS[cell](units, name=f"{cell}_{n}") for n in range(layers)]
+        make = getattr(keras.layers, f"{_KERAS[cell]}Cell")
+        self.cells = [make(units, name=f"{cell}_{n}") for n in range(layers)]
         self.dropouts = [Dropout(dropout) for _ in range(layers - 1 if dropout else 0)]
 
     def build(self, known_shape: tuple, entering: int = 0) -> None:

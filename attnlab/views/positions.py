@@ -29,12 +29,8 @@ def positional_figures(encoding: np.ndarray) -> dict[str, Figure]:
 
     `encoding` is (length, units): sines in even columns, cosines in odd ones.
     """
-    figures = {
-        "matrix": _matrix(encoding),
-        "waves": _waves(encoding),
-        "distances": _distances(encoding),
-    }
-    return {f"positional_{name}.png": drawing for name, drawing in figures.items()}
+    drawings = {"matrix": _matrix, "waves": _waves, "distances": _distances}
+    return {f"positional_{name}.png": draw(encoding) for name, draw in drawings.items()}
 
 
 def _matrix(encoding: np.ndarray) -> Figure:

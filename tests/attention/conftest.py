@@ -56,18 +56,15 @@ def pytest_generate_tests(metafunc):
 
 # Default tests have these in one call: `test_multi_head_options` has a layer with all of them.
 TOGETHER = {"sink", "query_key_norm", "talking_heads"}
-# `bahdanau` has each normalizer by default; these have a gate, a score or an alignment as well.
-WITH_NORMALIZER = {
-    *(("multi_head", "sparsemax"), ("multi_head", "sigmoid")),
-    *(("luong_global", "sigmoid"), ("luong_local", "sigmoid"), ("differential", "sigmoid")),
-}
 
 
 def slow(case: Mechanism) -> list:
-    """Mark the variants whose choices the default tests have with another mechanism."""
-    normalizer = case.choices.get("normalizer", "softmax")
-    usual = normalizer == "softmax" or case.option == "bahdanau"
-    rare = not usual and (case.option, normalizer) not in WITH_NORMALIZER
+    """Mark the variants whose choices the default tests have with another mechanism.
+
+    `bahdanau` has each normalizer by default, the others only softmax and sigmoid.
+    """
+    rare = case.choices.get("normalizer", "softmax") not in ("softmax", "sigmoid")
+    rare = rare and case.option != "bahdanau"
     return [pytest.mark.slow] if rare or TOGETHER & case.choices.keys() else []
 
 

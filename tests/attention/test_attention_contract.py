@@ -4,11 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from attnlab.attention import (
-    BahdanauAttention,
-    MultiHeadAttention,
-    causal_mask,
-)
+from attnlab.attention import BahdanauAttention, causal_mask
 from attnlab.attention.contract import (
     CHECKS,
     LENGTHS,
@@ -16,9 +12,7 @@ from attnlab.attention.contract import (
     B,
     S,
     T,
-    W,
     attend,
-    normal,
     query_of,
     results,
 )
@@ -181,28 +175,3 @@ def test_dropout_hits_the_context_not_the_reported_weights(mechanism, query, mem
         attend(second, query, memory, training=True).context, trained.context
     )
     np.testing.assert_array_equal(attend(second, query, memory).context, calm.context)
-
-
-def functional_model(layer, horizon=7):
-    query, memory = keras.Input(query_of(layer).shape[1:]), keras.Input((S, W))
-    output = attend(layer, query, memory)
-    forecast = keras.layers.Dense(horizon)(output.context)
-    return keras.Model([query, memory], [forecast, output.weights])
-
-
-@pytest.mark.parametrize("cls", [BahdanauAttention, MultiHeadAttention])
-def test_an_ordinary_model_trains_and_loads_saved_weights(cls, query, memory, tmp_path):
-    """`check_saving` saves a Keras model with each mechanism."""
-    layer = cls()
-    model = functional_model(layer)
-    losses = [keras.losses.MeanSquaredError(), None]
-    model.compile("sgd", losses, run_eagerly=True)  # `check_compiled` has graphs
-    before = [np.array(w) for w in layer.weights]
-    model.fit([query, memory], [normal(B, query.shape[1], 7), None], epochs=1, verbose=0)
-    moved = [np.abs(np.array(w) - b).max() > 0 for w, b in zip(layer.weights, before, strict=True)]
-    assert all(moved) or cls is MultiHeadAttention  # its key_bias stays
-    model.save_weights(tmp_path / "w.weights.h5")
-    fresh = functional_model(cls())
-    fresh.load_weights(tmp_path / "w.weights.h5")
-    for one, two in zip(model([query, memory]), fresh([query, memory]), strict=True):
-        np.testing.assert_array_equal(one, two)

@@ -18,12 +18,6 @@ def test_masked_softmax_by_hand():
     assert weights.dtype == "float64"
 
 
-def test_dot_score_does_not_overflow_float16():
-    query, keys = tf.fill((1, 1, 7), 200.0), tf.fill((1, 1, 7), -300.0)
-    scores = f.dot_score(tf.cast(query, "float16"), tf.cast(keys, "float16"))
-    assert float(scores[0, 0, 0]) == -420000
-
-
 def test_scores_by_hand():
     query, keys = np.array([[[1.0, 2.0]]]), np.array([[[3.0, 4.0], [5.0, -6.0]]])
     np.testing.assert_array_equal(f.dot_score(query, keys), [[[11, -7]]])
@@ -45,10 +39,3 @@ def test_causal_mask_of_a_later_start_is_rows_of_the_whole(steps, length, start)
     whole = np.array(f.causal_mask(start + steps, length))
     for index in (start, tf.constant(start)):
         np.testing.assert_array_equal(f.causal_mask(steps, length, index)[0], whole[0, start:])
-
-
-def test_padding_mask_is_the_complement_of_the_books():
-    """Output 19.1: ids 1 2 3 4 0 0 0; its ones are False here."""
-    ids = np.array([[1, 2, 3, 4, 0, 0, 0]])
-    mask = f.padding_mask(ids != 0)
-    np.testing.assert_array_equal(1 - np.array(mask, int), [[[0, 0, 0, 0, 1, 1, 1]]])

@@ -26,34 +26,33 @@ def sequence(seed=0, causal=True, shares=True):
 
 def by_hand(looked, tokens, head):
     """Every measure of a head as its definition says it, in loops."""
-    found = {name: [] for name in MEASURES}
+    means = {name: [] for name in MEASURES}
     for row in range(B):
-        own = {name: [] for name in MEASURES}
+        sums = {name: [] for name in MEASURES}
         for t in range(T):
             if tokens[row, t] < 0:
                 continue
             a = looked.weights[row, head, t]
             count = int(looked.admitted[row, 0, t].sum())
             entropy = -sum(x * math.log(x) for x in a if x > 0)
-            own["entropy"].append(entropy)
+            sums["entropy"].append(entropy)
             if count > 1:
-                own["share"].append(entropy / math.log(count))
-            own["distance"].append(sum(a[s] * abs(t - s) for s in range(T)))
+                sums["share"].append(entropy / math.log(count))
+            sums["distance"].append(sum(a[s] * abs(t - s) for s in range(T)))
             if t > 0:
-                own["first"].append(a[0])
-                own["previous"].append(a[t - 1])
+                sums["first"].append(a[0])
+                sums["previous"].append(a[t - 1])
                 earlier = [s for s in range(t) if tokens[row, s] == tokens[row, t]]
                 if earlier:
-                    own["duplicate"].append(sum(a[s] for s in earlier))
-                    own["induction"].append(sum(a[s + 1] for s in earlier))
-        for name, values in own.items():
+                    sums["duplicate"].append(sum(a[s] for s in earlier))
+                    sums["induction"].append(sum(a[s + 1] for s in earlier))
+        for name, values in sums.items():
             if values:
-                found[name].append(np.mean(values))
-    return {name: np.mean(values) for name, values in found.items()}
+                means[name].append(np.mean(values))
+    return {name: np.mean(values) for name, values in means.items()}
 
 
-@pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("causal, masked", [(True, True), (False, True), (False, False)])
 def test_measures_are_the_sums_of_their_definitions(causal, masked):
     looked, tokens = sequence(causal=causal)
     tokens[1, 5:] = -1  # padding: neither a query nor a token that comes again
@@ -62,16 +61,16 @@ def test_measures_are_the_sums_of_their_definitions(causal, masked):
     weights = looked.weights * admitted
     weights /= weights.sum(-1, keepdims=True)
     looked = looked._replace(weights=weights, admitted=admitted)
-    found = measured(looked, tokens)
+    measures = measured(looked, tokens)
     for head in range(H):
         for name, value in by_hand(looked, tokens, head).items():
-            np.testing.assert_allclose(found[name][head], value, rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(measures[name][head], value, rtol=1e-6, err_msg=name)
 
 
 def test_the_rest_of_a_row_is_one_more_outcome():
     looked = Looked(np.full((1, 1, 1, 2), 0.25), np.ones((1, 1, 1, 2), bool), False, True)
-    wanted = -2 * 0.25 * math.log(0.25) - 0.5 * math.log(0.5)
-    np.testing.assert_allclose(measured(looked)["entropy"], [wanted])
+    expected = -2 * 0.25 * math.log(0.25) - 0.5 * math.log(0.5)
+    np.testing.assert_allclose(measured(looked)["entropy"], [expected])
 
 
 def test_what_is_not_defined_is_nan():
@@ -79,8 +78,8 @@ def test_what_is_not_defined_is_nan():
     assert np.isnan(measured(looked, tokens)["entropy"]).all()
     assert np.isnan(measured(looked)["induction"]).all()
     across = looked._replace(is_own=False, are_shares=True)
-    found = measured(across, tokens)
-    assert np.isnan(found["previous"]).all() and not np.isnan(found["entropy"]).any()
+    measures = measured(across, tokens)
+    assert np.isnan(measures["previous"]).all() and not np.isnan(measures["entropy"]).any()
 
 
 def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
@@ -91,27 +90,27 @@ def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
         )
         for n in range(2)
     ]
-    vectors = given = keras.Input((5, 8))
+    vectors = sequence = keras.Input((5, 8))
     outputs = []
     for layer in layers:
         output = layer(vectors)
         vectors = output.vectors
         outputs.append(output.attention.weights)
-    model = keras.Model(given, outputs)
+    model = keras.Model(sequence, outputs)
     inputs = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
-    with recorded(model) as found:
+    with recorded(model) as layer_looks:
         weights = model(inputs)
-    assert [*found] == ["encoder_0", "encoder_1"]
-    for looked, wanted in zip(found.values(), weights, strict=True):
+    assert [*layer_looks] == ["encoder_0", "encoder_1"]
+    for looked, expected in zip(layer_looks.values(), weights, strict=True):
         assert looked.is_own and looked.are_shares and looked.admitted.all()
-        np.testing.assert_array_equal(looked.weights, wanted)
+        np.testing.assert_array_equal(looked.weights, expected)
     model(inputs)
-    assert len(found) == 2 and layers[0].attention.recorder is None
+    assert len(layer_looks) == 2 and layers[0].attention.recorder is None
 
 
 def test_a_layer_without_attention_is_left_out():
     query, memory = keras.Input((5, 8)), keras.Input((7, 8))
     model = keras.Model([query, memory], NoAttention()(query, memory).context)
-    with recorded(model) as found:
+    with recorded(model) as looks:
         model([np.zeros((1, 5, 8), "float32"), np.zeros((1, 7, 8), "float32")])
-    assert found == {}
+    assert looks == {}

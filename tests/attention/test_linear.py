@@ -39,11 +39,7 @@ def test_weights_and_context_are_the_formula(feature_map, causal):
 
 def test_features_far_below_zero_keep_their_ratio():
     """In float32 `elu(-20) + 1` is 0."""
-    for dtype, least, rtol in (
-        ("float32", -20, 1e-6),
-        ("bfloat16", -9, 2**-8),
-        ("float16", -9, 2**-9),
-    ):
+    for dtype, least, rtol in (("float32", -20, 1e-6), ("bfloat16", -9, 2**-8)):
         vectors = keras.ops.cast(np.array([least, -5.0, 0.5]), dtype)
         features = LinearAttention(heads=H).activate("query", vectors)
         expected = np.where(vectors > 0, np.float64(vectors) + 1, np.exp(np.float64(vectors)))
@@ -54,5 +50,4 @@ def test_the_size_of_keys_and_of_the_state():
     for settings, features in (({}, 4), ({"feature_map": "taylor", "key_size": 5}, 31)):
         layer = with_random_weights(LinearAttention(heads=H, **settings))
         assert layer.query_kernel.shape == (W, H * settings.get("key_size", 4))
-        (sums,) = layer.empty_cache(2, None, W)
-        assert sums.shape == (2, H, features, W // H + 1)
+        assert layer.empty_cache(2, None, W).shape == (2, H, features, W // H + 1)

@@ -17,9 +17,7 @@ MASK = np.array([[1] * 7, [1, 1, 0, 1, 0, 0, 0]], bool)
 EACH = [
     {},
     {"kv_heads": 1},
-    {"kv_heads": 2},
     {"kv_heads": 3, "window": 2},
-    {"window": 2},
     {"sink": True},
     {"gate": "headwise"},
     {"gate": "elementwise"},
@@ -129,13 +127,6 @@ def test_parameters():
         assert layer_of(options, **widths).count_params() - more == plain, options
 
 
-def test_talking_heads_start_as_plain_heads():
-    layer = MultiHeadAttention(heads=H, units=U, talking_heads=True)
-    layer.build((B, T, Q), (B, S, M))
-    np.testing.assert_array_equal(layer.score_mixing, np.eye(H))
-    assert layer.weights_are == "signed" and MultiHeadAttention().weights_are == "shares"
-
-
 # --- windows -----------------------------------------------------------------------------------
 
 
@@ -160,7 +151,7 @@ def test_blocks_give_what_the_whole_gives(steps, window, options, masked):
     real = np.ones((B, steps), bool)
     real[1, : steps // 2], real[1, -1] = not masked, not masked
     mask = real if masked else None
-    assert layer.direct_context(sequence, layer.project(sequence), mask, True, 0) is not None
+    assert layer.direct_context(sequence, layer.project(sequence), mask, True) is not None
     context, gradients = own_past(layer, sequence, memory_mask=mask)
     admitted = {"mask": np.ones((1, 1, 1), bool)}  # leaves only the way by weights
     expected, others = own_past(layer, sequence, memory_mask=mask, **admitted)

@@ -32,30 +32,16 @@ def test_turns_are_those_of_keras_hub():
     hub = pytest.importorskip("keras_hub")
     vectors = normal(B, T, H, D)
     expected = hub.layers.RotaryEmbedding(max_wavelength=10_000)(vectors, start_index=5)
-    found = rotate(np.swapaxes(vectors, 1, 2), 5)
-    np.testing.assert_allclose(np.swapaxes(found, 1, 2), expected, atol=1e-5)
+    result = rotate(np.swapaxes(vectors, 1, 2), 5)
+    np.testing.assert_allclose(np.swapaxes(result, 1, 2), expected, atol=1e-5)
 
 
 def test_angles_are_exact_in_mixed_precision():
     vectors = normal(1, 1, D)
     exact = np.array(rotate(vectors, 3001))
-    found = rotate(tf.cast(vectors, tf.bfloat16), 3001)
-    assert found.dtype == tf.bfloat16
-    np.testing.assert_allclose(tf.cast(found, tf.float32), exact, atol=0.02)
-
-
-def test_a_layer_turns_queries_and_keys_but_not_values():
-    plain = MultiHeadAttention(heads=H)
-    layer = MultiHeadAttention(heads=H, rope=True)
-    memory = normal(B, T, 2 * H)
-    for each in (plain, layer):
-        each.build(memory.shape, memory.shape)
-    layer.set_weights(plain.get_weights())
-    found, known = layer.project(memory, 4), plain.project(memory)
-    np.testing.assert_array_equal(found.values, known.values)
-    np.testing.assert_allclose(found.keys, rotate(known.keys, 4), atol=1e-6)
-    query = plain.project_query(memory)
-    np.testing.assert_allclose(layer.prepare_query(memory, 4), rotate(query, 4), atol=1e-6)
+    result = rotate(tf.cast(vectors, tf.bfloat16), 3001)
+    assert result.dtype == tf.bfloat16
+    np.testing.assert_allclose(tf.cast(result, tf.float32), exact, atol=0.02)
 
 
 # --- short convolutions ------------------------------------------------------------------------
@@ -63,27 +49,23 @@ def test_a_layer_turns_queries_and_keys_but_not_values():
 
 def convolved(vectors, taps):
     """The formula, by loops; taps (N, K)."""
-    found = np.zeros_like(vectors)
+    result = np.zeros_like(vectors)
     for p in range(vectors.shape[-2]):
         for j in range(len(taps)):
             if p - len(taps) + 1 + j >= 0:
-                found[..., p, :] += taps[j] * vectors[..., p - len(taps) + 1 + j, :]
-    return found
+                result[..., p, :] += taps[j] * vectors[..., p - len(taps) + 1 + j, :]
+    return result
 
 
-@pytest.mark.parametrize("steps", [1, 3, 7])
-def test_a_vector_is_mixed_with_those_before_it(steps):
-    vectors, taps = normal(B, steps, D), normal(N, D)
-    np.testing.assert_allclose(
-        causal_convolution(vectors, taps), convolved(vectors, taps), atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("given", [int, tf.constant])
-def test_vectors_before_the_sequence_count_as_zero(given):
-    vectors, taps = normal(B, T, D), normal(N, D)
-    found = causal_convolution(vectors, taps, given(-2))
-    np.testing.assert_allclose(found[:, 2:], convolved(vectors[:, 2:], taps), atol=1e-5)
+def test_a_vector_is_mixed_with_those_before_it_and_those_below_position_0_are_zero():
+    taps = normal(N, D)
+    for steps in (1, 3, 7):
+        vectors = normal(B, steps, D)
+        expected = convolved(vectors, taps)
+        np.testing.assert_allclose(causal_convolution(vectors, taps), expected, atol=1e-5)
+    for start in (-2, tf.constant(-2)):
+        result = causal_convolution(vectors, taps, start)
+        np.testing.assert_allclose(result[:, 2:], convolved(vectors[:, 2:], taps), atol=1e-5)
 
 
 @pytest.mark.parametrize("heads", [(), (H,)])
@@ -99,8 +81,8 @@ def test_gradients_of_a_convolution_are_those_of_tensorflow_for_its_formula(head
         mixed = [tf.add_n([taps[j] * steps[p + j] for j in range(N)]) for p in range(T)]
         expected = tf.reduce_sum(tf.stack(mixed, axis=-2) * factors)
     for variable in (vectors, taps):
-        found = tape.gradient(ours, variable)
-        np.testing.assert_allclose(found, tape.gradient(expected, variable), atol=1e-5)
+        result = tape.gradient(ours, variable)
+        np.testing.assert_allclose(result, tape.gradient(expected, variable), atol=1e-5)
 
 
 def test_a_layer_convolves_its_projections_before_it_turns_them():
@@ -110,11 +92,11 @@ def test_a_layer_convolves_its_projections_before_it_turns_them():
     layer.build(memory.shape, memory.shape)
     layer.key_bias.assign(normal(2 * H))
     taps = {weight.name: np.array(weight) for weight in layer.weights}
-    plain, found = layer.project_memory(memory), layer.project(memory)
+    plain, result = layer.project_memory(memory), layer.project(memory)
     keys = causal_convolution(plain.keys, taps["keys_convolution"])
     values = causal_convolution(plain.values, taps["values_convolution"])
-    np.testing.assert_allclose(found.keys, rotate(keys), atol=1e-6)
-    np.testing.assert_allclose(found.values, values, atol=1e-6)
+    np.testing.assert_allclose(result.keys, rotate(keys), atol=1e-6)
+    np.testing.assert_allclose(result.values, values, atol=1e-6)
     query = causal_convolution(layer.project_query(memory), taps["query_convolution"])
     np.testing.assert_allclose(layer.prepare_query(memory), rotate(query), atol=1e-6)
     assert max(np.abs(taps[f"{name}_convolution"]).max() for name in ("query", "keys")) <= 0.5

@@ -39,7 +39,7 @@ def test_alibi_gives_the_weights_of_keras_hub(heads):
     past = np.tril(np.ones((T, T), bool))
     expected = np.array(hub.layers.AlibiBias()(scores))
     ours = scores + np.array(made("alibi", heads=heads).bias(T, T, 0))
-    weights = [keras.ops.softmax(np.where(past, each, -1e30)) for each in (ours, expected)]
+    weights = [keras.ops.softmax(np.where(past, s, -1e30)) for s in (ours, expected)]
     np.testing.assert_allclose(*weights, atol=1e-5)
 
 

@@ -20,18 +20,18 @@ def test_cells_are_those_of_keras(kind):
     stack.build((None, 5), 2)
     for number, weight in enumerate(stack.trainable_variables):
         weight.assign(normal(*weight.shape, seed=number))
-    known, entering = normal(4, 5, seed=20), normal(4, 2, seed=21)
+    inputs, entering = normal(4, 5, seed=20), normal(4, 2, seed=21)
     states = [
         [normal(4, 3, seed=30 + 2 * n + k) for k in range(2 if kind == "lstm" else 1)]
         for n in range(2)
     ]
-    projected = stack.project(known) + stack.project_entering(entering)
+    projected = stack.project(inputs) + stack.project_entering(entering)
     following = stack.advance(states, projected)
     whole = type(stack.cells[0])(**stack.cells[0].get_config())
     whole.build((None, 7))
     kernel = np.concatenate([stack.cells[0].kernel, stack.entering_kernel])
     whole.set_weights([kernel, *stack.cells[0].get_weights()[1:]])
-    inputs = np.concatenate([known, entering], axis=1)
+    inputs = np.concatenate([inputs, entering], axis=1)
     for cell, state, ours in zip([whole, stack.cells[1]], states, following, strict=True):
         inputs, expected = cell(inputs, state)
         for one, other in zip(ours, expected, strict=True):
@@ -70,6 +70,8 @@ def test_the_last_layer_has_dropout_on_request():
         states = np.array(encoder.encode(sequence, training=True).states)
         assert np.mean(states == 0) == pytest.approx(share, abs=0.03)
         assert np.any(states != np.array(encoder.encode(sequence).states)) == (layers == 2)
+        states, state = encoder(sequence, training=True)
+        np.testing.assert_array_equal(state, states[:, -1])
 
 
 def test_the_books_output_7_2():
@@ -179,7 +181,7 @@ def test_stacked_weights_give_the_results_of_single_ones(case):
 
 
 def test_a_batch_of_unknown_size_works(case):
-    """With a known number of steps for a width, with any number for the other."""
+    """With a inputs number of steps for a width, with any number for the other."""
     cell, _, arguments = case
     steps = 5 if arguments[0].shape[-1] == 1 else None
     signature = [

@@ -21,7 +21,7 @@ both = pytest.mark.parametrize(
 def looks(record, size=None):
     """The colours and limits of a record's heat maps."""
     axes = draw(figure("", "", [[record]], size)).axes
-    return [(image.get_cmap().name, image.get_clim()) for each in axes for image in each.images]
+    return [(image.get_cmap().name, image.get_clim()) for panel in axes for image in panel.images]
 
 
 @both
@@ -35,11 +35,7 @@ def test_maps(weights, colours, limits):
 
 
 @both
-def test_maps_between_words(weights, colours, limits):
+def test_maps_between_words_and_on_images(weights, colours, limits):
     assert looks(AttentionMaps([AttentionMap("ab", "cd", weights)])) == [(colours, limits)]
-
-
-@both
-def test_maps_on_images(weights, colours, limits):
     pixels = np.zeros((2, 2, 1), np.uint8)
     assert looks(ImageMaps([ImageMap(pixels, weights[:1], "1")], ["a"]))[1:] == [(colours, limits)]

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from io import BytesIO
 from itertools import count, groupby
@@ -49,13 +49,12 @@ def page_text(page: Page) -> str:
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'"
     )
-    numbers = count(1)
     return _template().render(
         page=page,
         policy=policy,
         style=Markup(style),
         script=Markup(script),
-        number=lambda: next(numbers),
+        number=partial(next, count(1)),
     )
 
 
@@ -191,7 +190,7 @@ def _moving_image(items: Sequence[ImageMap], maps: Sequence[str]) -> dict[str, A
     imsave(file, first.pixels.squeeze(), format="png", cmap="gray", vmin=0, vmax=255)
     weights = np.nan_to_num(np.array([item.weights for item in items], np.float64))
     weights = weights / np.maximum(np.abs(weights).max(axis=(2, 3), keepdims=True), 1e-12)
-    title = first.said if first.is_right else f"{first.label}, taken for {first.said}"
+    title = first.said if first.is_right else f"{first.label}, classified as {first.said}"
     note = f"An image of {title}. The strongest colour of a map is its largest weight."
     image = base64.b64encode(file.getvalue()).decode()
     return {**_canvases(maps, weights, ("left", "right"), note), "image": image}

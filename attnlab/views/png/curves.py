@@ -105,8 +105,8 @@ def _x_axis(axes: Axes, record: Curves) -> np.ndarray:
 
 def _draw_curve(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
     y = np.array(curve.y, np.float64)  # None becomes NaN
-    known = np.isfinite(y)
-    x, y = x[known], y[known]
+    finite = np.isfinite(y)
+    x, y = x[finite], y[finite]
     form: dict[str, Any] = {"color": colour(curve.colour), "label": curve.label}
     if curve.form == "dots":
         size, alpha = (9, 0.5) if len(x) > _MANY else (22, 0.7)
@@ -114,7 +114,7 @@ def _draw_curve(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
         axes.scatter(x, y, s=size, alpha=alpha, linewidths=0, **form)
         return
     if curve.low is not None and curve.high is not None:
-        low, high = (np.array(edge, np.float64)[known] for edge in (curve.low, curve.high))
+        low, high = (np.array(edge, np.float64)[finite] for edge in (curve.low, curve.high))
         whole = {"color": form["color"], "alpha": 0.18, "linewidth": 0}
         axes.fill_between(x, low, high, label=band or "_", **whole)
     form |= {"linewidth": 1.0 if len(x) > _MANY else 1.5, "linestyle": dashes(curve.colour)}
@@ -189,22 +189,18 @@ def _interval_values(record: Intervals) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _is_lone(record: Intervals) -> bool:
-    """Whether there is a single value, so that lines are all that it can be compared with."""
-    return sum(len(row.values) for row in record.rows) <= 1
-
-
 def is_logarithmic(record: Intervals) -> bool:
     """Whether the axis of intervals is logarithmic: as its groups need, or the lines of one run."""
-    lines = [value for _, value in record.lines] if _is_lone(record) else []
+    lone = sum(len(row.values) for row in record.rows) <= 1
+    lines = [value for _, value in record.lines] if lone else []
     return record.logarithmic and _is_wide([*_interval_values(record), *lines])
 
 
 def near_lines(record: Intervals) -> list[tuple[str, float]]:
     """Return the lines that leave groups room to differ; the others are too far away to draw."""
-    if _is_lone(record):
-        return list(record.lines)
     values = [value for row in record.rows for value in row.values]
+    if len(values) <= 1:  # lines are all that it can be compared with
+        return list(record.lines)
     low, high = min(values), max(values)
     if is_logarithmic(record):
         low, high = low / _LOGARITHMIC, high * _LOGARITHMIC

@@ -102,9 +102,8 @@ def svg_chart(record: Curves | Intervals) -> bytes:
 def _draw_grid(part: Any, grid: Grid) -> None:
     """Draw records into a part of a figure, with a colour bar for each quantity."""
     rows = grid.rows
-    first = rows[0][0]
-    if isinstance(first, Maps) and len(first.weights) > 1:
-        draw_panels(part, first)
+    if isinstance(rows[0][0], Maps) and len(rows[0][0].weights) > 1:
+        draw_panels(part, rows[0][0])
         return
     columns = max(grid.columns, *map(len, rows))
     table = part.subplots(len(rows), columns, squeeze=False)

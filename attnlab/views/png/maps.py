@@ -113,11 +113,11 @@ def _is_turned(record: Maps) -> bool:
     return is_labelled and _longest(record.x) * _CHARACTER * _font(columns) > 0.9 * _cell(columns)
 
 
-def _set_ticks(axis: DrawnAxis, wanted: Axis, cells: int) -> None:
-    if wanted.ticks is None:
+def _set_ticks(axis: DrawnAxis, record: Axis, cells: int) -> None:
+    if record.ticks is None:
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return
-    places, names = [at for at, _ in wanted.ticks], [printable(n, _LABEL) for _, n in wanted.ticks]
+    places, names = [at for at, _ in record.ticks], [printable(n, _LABEL) for _, n in record.ticks]
     axis.set_ticks(places, names, fontsize=_font(cells) if len(names) == cells else 8.5)
 
 

@@ -120,13 +120,12 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     """Draw a figure of labelled points; the subtitle says how many labels have room."""
     figure = new_figure(10.0, 8.6, title, subtitle)
     axes = figure.subplots()
-    points, groups = record.points, record.groups
+    groups = record.groups
     colours = _colours_of_groups(max(len(groups), 1))
     shades = colours[np.asarray(record.members)] if len(record.members) else colours[:1]
     if len(record.strengths):
         shades = _GREY + np.asarray(record.strengths)[:, None] * (shades - _GREY)
-    x, y = points.T
-    axes.scatter(x, y, s=16 if groups else 7, c=shades, linewidths=0, zorder=2)
+    axes.scatter(*record.points.T, s=16 if groups else 7, c=shades, linewidths=0, zorder=2)
     if groups:
         handles = [axes.scatter([], [], s=16, color=[shade]) for shade in colours]
         names = [printable(name, _LABEL) for name in groups]
@@ -136,7 +135,7 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     axes.margins(0.08)
     figure.draw_without_rendering()  # so that places on the figure are known, and remain
     figure.set_layout_engine("none")
-    if (labelled := _label(axes, points, record.labels)) < len(record.labels):
+    if (labelled := _label(axes, record.points, record.labels)) < len(record.labels):
         figure.texts[1].set_text(f"{subtitle}; {labelled} have room for a label")
     return figure
 
