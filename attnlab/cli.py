@@ -13,7 +13,7 @@ import shlex
 import sys
 from typing import NoReturn
 
-from attnlab.config.arguments import VERBOSITY, key_of, read_arguments, without_config_dirs
+from attnlab.config.options import VERBOSITY, key_of, read_arguments, without_config_dirs
 from attnlab.errors import RequestError, RunFailed, SweepFailed, listen_for_interrupts
 from attnlab.records import logs
 from attnlab.records.environment import TYPED

@@ -7,8 +7,7 @@ import os
 from click.shell_completion import ShellComplete, split_arg_string
 
 from attnlab.commands import command, verbs
-from attnlab.config.arguments import FLAGS
-from attnlab.config.options import options
+from attnlab.config.options import FLAGS, options
 from attnlab.config.sections import GROUPS
 from attnlab.config.settings import settings
 

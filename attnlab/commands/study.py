@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from attnlab.commands.options import listed_runs, runs_folder, runs_option
-from attnlab.config.arguments import key_of
+from attnlab.config.options import key_of
 from attnlab.errors import RequestError, SweepFailed
 from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies

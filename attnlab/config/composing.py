@@ -20,14 +20,15 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.config.arguments import key_of, quoted
 from attnlab.config.options import (
     NOT_SETTINGS,
     PLAIN,
     conf_folder,
+    key_of,
     model_settings,
     no_such_option,
     option_content,
+    quoted,
     user_folders,
 )
 from attnlab.config.rules import lookup

@@ -14,8 +14,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from attnlab.config.arguments import key_of, quoted
-from attnlab.config.options import option_content, options
+from attnlab.config.options import key_of, option_content, options, quoted
 from attnlab.config.rules import did_you_mean, yaml_text
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import default_runs_folder

@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from attnlab.config import composing as config
-from attnlab.config.arguments import is_hydras, key_of
+from attnlab.config.options import is_hydras, key_of
 from attnlab.config.sections import (
     RunConfig,
     SearchConfig,

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.config import composing
-from attnlab.config.arguments import is_hydras, key_of, quoted
-from attnlab.config.options import failure
+from attnlab.config.options import failure, is_hydras, key_of, quoted
 from attnlab.config.sections import RunConfig
 from attnlab.errors import (
     Pruned,

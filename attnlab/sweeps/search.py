@@ -27,7 +27,7 @@ from optuna.storages import InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import Trial, TrialState
 
-from attnlab.config.arguments import quoted
+from attnlab.config.options import quoted
 from attnlab.config.sections import SearchConfig, decides_result, parse_section
 from attnlab.errors import Pruned, RequestError
 from attnlab.records import files
