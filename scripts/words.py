@@ -98,15 +98,14 @@ def hits(path: Path) -> Iterator[str]:
                 yield f"{path}:{number}: '{name}': say what the value is"
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Print the hits of all files, and return 1 if there are any."""
-    found = []
-    for name in names:
-        path = Path(name)
+    lines = []
+    for path in map(Path, arguments):
         files = [p for p in path.rglob("*") if p.suffix in READERS] if path.is_dir() else [path]
-        found += [hit for each in sorted(files) for hit in hits(each)]
-    print("\n".join(found) or "words: nothing found")
-    return bool(found)
+        lines += [hit for file in sorted(files) for hit in hits(file)]
+    print("\n".join(lines) or "words: no hit")
+    return bool(lines)
 
 
 if __name__ == "__main__":
