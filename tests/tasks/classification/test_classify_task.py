@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,7 +89,7 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     assert "only the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens of a text are read") == 1
     lines = io.BytesIO(b"lovely rain\n\n  \nwhat an awful bread\n")
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
     assert trained("classify", "latest")[1].splitlines() == ["good", "", "", "bad"]
 
 

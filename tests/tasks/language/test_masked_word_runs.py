@@ -6,7 +6,6 @@ import io
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from compared_runs import on_page
@@ -80,7 +79,7 @@ def test_words_are_filled_in(trained, monkeypatch):
     assert shares == sorted(shares, reverse=True) and rows[6][3] == first.split()[2]
 
     lines = io.BytesIO(b"the old [MASK] sleeps\nmy [MASK]\n")
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
     code, out, _ = trained("fill", "latest", "--json", "--top", "2", "--average", "2")
     found = [json.loads(line) for line in out.splitlines()]
     assert [each["text"] for each in found] == ["the old [MASK] sleeps", "my [MASK]"]
@@ -92,7 +91,7 @@ def test_words_are_filled_in(trained, monkeypatch):
         (["--json"], {"text": "", "filled": "", "masks": [], "unknown": []}),
     ):
         lines = io.BytesIO(b"the old [MASK] sleeps\n\nmy [MASK]\n")
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
         code, out, err = trained("fill", "latest", *form)
         first, blank, last = out.splitlines()
         assert code == 0 and first and last, err
