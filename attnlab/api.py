@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.commands.compare import compared
 from attnlab.commands.options import find, has_weights, listed_runs
-from attnlab.commands.runs_table import row
+from attnlab.commands.runs import row
 from attnlab.comparison.selection import Filters
 from attnlab.config.options import key_of, quoted, without_config_dirs
 from attnlab.config.rules import yaml_text

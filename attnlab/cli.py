@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
             print(f"attnlab {__version__}")
         elif first == "-sc":
-            from attnlab.commands.completion import complete
+            from attnlab.commands import complete
 
             print(complete(words[-1]))
         elif is_verb and first != "train":

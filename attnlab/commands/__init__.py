@@ -1,7 +1,8 @@
-"""The commands `attnlab VERB ...`: one module each, imported when the command runs."""
+"""The commands `attnlab VERB ...`: one module each, imported when the command runs; completion."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from attnlab.tasks.kinds import kinds, load
@@ -30,6 +31,10 @@ _VERBS = {
     "env": "versions and machine, as text for a bug report",
     "ui": "open the MLflow UI on this project's store",
 }
+_BASH = """\
+_attnlab() { mapfile -t COMPREPLY < <(COMP_LINE=$COMP_LINE attnlab -sc query=bash); }
+COMP_WORDBREAKS=${COMP_WORDBREAKS//=}
+complete -o nospace -o default -F _attnlab attnlab"""
 
 
 def verbs() -> dict[str, str]:
@@ -45,3 +50,30 @@ def command(verb: str) -> click.Command:
     from attnlab.commands.predict import prediction_command
 
     return prediction_command(next(k for k in kinds() if k.predictions.command == verb))
+
+
+def complete(request: str) -> str:
+    """Return what bash evaluates, for `install=bash`, or the completions of `$COMP_LINE`."""
+    if request == "install=bash":
+        return _BASH
+    from click.shell_completion import ShellComplete, split_arg_string
+
+    from attnlab.config.options import FLAGS, options
+    from attnlab.config.sections import GROUPS
+    from attnlab.config.settings import settings
+
+    line = os.environ.get("COMP_LINE", "")
+    words = split_arg_string(line)[1:]
+    start = "" if line.endswith(" ") or not words else words.pop()
+    if words and words[0] in verbs():
+        completer = ShellComplete(command(words[0]), {}, words[0], "")
+        items = completer.get_completions(words[1:], start)
+        return "\n".join(item.value for item in items if item.type == "plain")  # not: any file
+    group = start.partition("=")[0]
+    offers = [*FLAGS] if start.startswith("-") else []
+    offers += [] if words else [*verbs(), "help", "train"]
+    offers += [f"{group}={name}" for name in options(group)] if group in GROUPS else []
+    offers += [
+        f"{key}=" for key in (*GROUPS, *dict.fromkeys(setting.key for setting in settings()))
+    ]
+    return "\n".join(offer for offer in offers if offer.startswith(start))

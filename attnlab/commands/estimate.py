@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.commands.options import json_option
-from attnlab.terminal import duration, plain_console, plain_table
+from attnlab.terminal import duration
 
 if TYPE_CHECKING:
     from attnlab.config.sections import RunConfig
@@ -37,8 +37,6 @@ def command(words: tuple[str, ...], as_json: bool) -> None:
         print(json.dumps(numbers, indent=2))
         return
     epochs, steps = numbers["epochs"], numbers["steps_per_epoch"]
-    table = plain_table(("", " "), {"", " "}, ruled=False)
-    table.show_header = False
     for name, text in (
         ("parameters", f"{numbers['parameters']:,}"),
         ("steps", f"{epochs * steps:,}: {epochs:,} epochs of {steps:,}"),
@@ -47,8 +45,7 @@ def command(words: tuple[str, ...], as_json: bool) -> None:
         ("preparing", f"{duration(numbers['preparing'])}, with compiling"),
         ("total", f"{duration(numbers['seconds'])}, without scoring the test part"),
     ):
-        table.add_row(name, text)
-    plain_console().print(table)
+        click.echo(f"{name:<11}{text}")
 
 
 def _measure(config: RunConfig) -> dict[str, Any]:

@@ -19,7 +19,6 @@ import click
 
 from attnlab.commands import options
 from attnlab.errors import RequestError, explained
-from attnlab.records.files import replacing
 from attnlab.tasks.kinds import Kind, known_kind, load
 from attnlab.tasks.predictor import Predictor, Request, Setting
 
@@ -106,10 +105,7 @@ def _run(
         raise RequestError(f"{flags}: needs {option} FILE.png.")
     if table and as_json:
         raise RequestError("--csv, --json: give only one of them.")
-
-    def reads(task: str) -> bool:
-        return known_kind(task) is kind
-
+    reads = lambda task: known_kind(task) is kind  # noqa: E731
     folder = options.find_trained(run, runs, epoch, average, reads)
     predictor = declared(Request(folder, _report, words, files), **settings)
     chunks = _chunks(predictor, drawn=figure is not None)
@@ -125,7 +121,14 @@ def _run(
             raise RequestError(f"{option}: the run has attention=none, so there is no map.")
         options.save_figure(drawn, figure, option)
     if table is not None:
-        _write_csv(list(chain.from_iterable(map(predictor.rows, results))), table)
+        rows = list(chain.from_iterable(map(predictor.rows, results)))
+        with (
+            explained(f"--csv: {table} can't be written"),
+            click.open_file(table, "w", encoding="utf-8", atomic=True) as stream,
+        ):
+            writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
         return
     for result in results:
         lines = predictor.lines(result)
@@ -175,16 +178,3 @@ def input_lines(noun: str, together: int) -> Iterator[list[str]]:
 
 def _report(text: str) -> None:
     click.echo(f"attnlab: {text}", err=True)
-
-
-def _write_csv(rows: Sequence[Mapping[str, Any]], file: str) -> None:
-    """Write the predictions as a table to a file; `-` is standard output."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    if file == "-":
-        click.echo(stream.getvalue(), nl=False)
-        return
-    with explained(f"--csv: {file} can't be written"), replacing(Path(file)) as temporary:
-        temporary.write_text(stream.getvalue(), encoding="utf-8", newline="")

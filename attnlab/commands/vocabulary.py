@@ -42,17 +42,14 @@ def command(run: str, words: tuple[str, ...], runs: str | None) -> None:
 
     for path in files:
         side, tokenizer = path.name.removesuffix(_FILES).rstrip("_"), Tokenizer.load(path)
-        for text in [_word(tokenizer, word) for word in words] or [_summary(tokenizer)]:
+        pieces = ", ".join(tokenizer.pieces(tokenizer.most_frequent(_LISTED)))
+        summary = f"{tokenizer.size:,} entries, tokenizer {tokenizer.kind}; most frequent: {pieces}"
+        for text in [_word(tokenizer, word) for word in words] or [summary]:
             click.echo(f"{side}\t{text}" if side else text)
 
 
 def _files(assets: Path) -> list[Path]:
     return sorted(assets.glob(f"*{_FILES}"))
-
-
-def _summary(tokenizer: Tokenizer) -> str:
-    frequent = ", ".join(tokenizer.pieces(tokenizer.most_frequent(_LISTED)))
-    return f"{tokenizer.size:,} entries, tokenizer {tokenizer.kind}; most frequent: {frequent}"
 
 
 def _word(tokenizer: Tokenizer, word: str) -> str:

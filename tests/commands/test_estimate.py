@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tensorflow as tf
+from command_line import assert_refused
 
 from attnlab.tasks.in_memory import InMemoryLearner
 
@@ -42,25 +43,20 @@ def test_other_kinds_are_measured(here, kind):
     assert numbers["step"] > 0 and numbers["validation"] > 0
 
 
-@pytest.mark.parametrize("verb", [["estimate"], []])
-def test_a_device_out_of_memory_is_one_sentence(here, monkeypatch, verb):
+def test_a_device_out_of_memory_is_one_sentence(here, monkeypatch):
     def train(*_):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
 
     monkeypatch.setattr(InMemoryLearner, "train", train)
-    outcome = here(*verb, *FORECASTER, "tracking.enabled=false")
-    assert outcome.code == 2
-    last = outcome.err.splitlines()[-1]
-    assert last.startswith("attnlab: trainer.batch_size=4: the device is out of memory: use a ")
+    for verb in (["estimate"], []):
+        outcome = here(*verb, *FORECASTER, "tracking.enabled=false")
+        assert outcome.code == 2
+        last = outcome.err.splitlines()[-1]
+        assert last.startswith("attnlab: trainer.batch_size=4: the device is out of memory: use a ")
 
 
-def test_the_table_has_units(here):
+def test_a_table_has_units_and_wrong_words_are_refused_as_those_of_a_run(here):
     out = here("estimate", *FORECASTER).out
     assert "4 epochs of 6" in out and "without scoring the test part" in out
-
-
-def test_wrong_words_are_refused_as_those_of_a_run(here):
     outcome = here("estimate", "task=fib", "trainer.epochs=0")
-    assert outcome.code == 2 and "trainer.epochs" in outcome.err
-    (line,) = outcome.err.splitlines()  # Hydra adds none
-    assert line.startswith("attnlab: ")
+    assert_refused(outcome, "trainer.epochs")

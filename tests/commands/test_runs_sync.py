@@ -59,11 +59,6 @@ def test_sync_reports_a_damaged_run_and_copies_the_others(here, empty_store):
     assert len(in_mlflow(here.runs)) == 2  # a run, and that of its sweep
 
 
-def test_sync_refuses_names_with_filters(here):
-    assert here("runs", "sync", "x", "--failed").code == 2
-    assert here("runs", "sync").out.startswith("No runs in ")
-
-
 def test_another_folder_is_followed_by_a_command(attnlab: CommandLine, empty_store):
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")

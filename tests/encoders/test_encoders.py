@@ -60,6 +60,9 @@ def test_the_vectors_of_a_source_are_those_of_its_run(run, source):
     by_hand = trained.model.encoder(trained.task.rows(TEXTS[:1])).vectors[0]
     words = len(source.tokenizer.encode(TEXTS[:1])[0])
     np.testing.assert_allclose(expected[0], np.mean(by_hand[1 : 1 + words], axis=0), rtol=1e-5)
+    weights = values(trained.model.encoder)[0]
+    np.testing.assert_array_equal(values(classifier(source).encoder)[0], weights)
+    assert not np.array_equal(values(classifier(source, start="drawn").encoder)[0], weights)
 
 
 def test_a_saved_description_makes_the_same_layer_without_the_run(source, tmp_path):
@@ -117,16 +120,6 @@ def test_the_learning_rate_depends_on_how_much_the_encoder_has_learned(run):
         for setting, expected in (("auto", rate), (0.1, 0.1)):
             resolved = with_encoder_settings({**document, "optimizer": {"learning_rate": setting}})
             assert resolved["optimizer"] == {"learning_rate": expected}
-
-
-def test_a_classifier_starts_with_or_without_the_pretrained_weights(source):
-    expected = source.make()
-    expected.build((None, 9))
-    source.fill(expected)
-    trained, drawn = classifier(source), classifier(source, start="drawn")
-    for own, known in zip(values(trained.encoder), values(expected), strict=True):
-        np.testing.assert_array_equal(own, known)
-    assert not np.array_equal(values(drawn.encoder)[0], values(expected)[0])
 
 
 def test_the_class_token_reads_the_text_and_no_padding(source):
