@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.commands.options import key_values
 from attnlab.config.options import option_class, option_content, options
-from attnlab.config.rules import check_rule, did_you_mean, read_rule
-from attnlab.config.sections import read_value
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import Corpus
 from attnlab.tasks.kinds import kinds, load
@@ -38,7 +35,7 @@ def list_command() -> None:
     for heading in ("data", "what", "where", "from and licence"):
         # No minimum width: rich would cut a letter off the lines of other columns.
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
-    for name in _groups():
+    for name in _names():
         corpus = make_data_set(name)
         where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
         if corpus.published:
@@ -52,15 +49,11 @@ def list_command() -> None:
 
 @command.command("fetch")
 @click.argument("name")
-@click.argument("settings", metavar="[SETTING=VALUE]...", nargs=-1)
-def fetch_command(name: str, settings: tuple[str, ...]) -> None:
-    """Download NAME into $ATTNLAB_DATA or ~/.cache/attnlab, unless it is there already.
-
-    SETTING=VALUE is a setting of NAME; in a run it is data.SETTING or task.SETTING.
-    """
+def fetch_command(name: str) -> None:
+    """Download NAME into $ATTNLAB_DATA or ~/.cache/attnlab, unless it is there already."""
     from attnlab.runner.console import screen
 
-    corpus, cache = make_data_set(name, settings), _cache()
+    corpus, cache = make_data_set(name), _cache()
     if not corpus.published:
         raise RequestError(f"NAME: {name} can't be downloaded; attnlab data list says where it is.")
     with screen() as shown:
@@ -74,32 +67,17 @@ def _cache() -> Path:
     return Path(os.environ.get("ATTNLAB_DATA") or "~/.cache/attnlab").expanduser()
 
 
-def _groups() -> dict[str, str]:
-    """Map the name of each data set to the config group that has its settings."""
-    corpora = dict.fromkeys(sorted(options("data")), "data")
-    return corpora | {name: "task" for kind in kinds() for name in kind.corpora}
+def _names() -> list[str]:
+    """Return the names of all data sets."""
+    return [*sorted(options("data")), *(name for kind in kinds() for name in kind.corpora)]
 
 
-def make_data_set(name: str, words: Sequence[str] = ()) -> Corpus:
-    """Make a data set; `words` are `SETTING=VALUE`, values as in YAML.
-
-    Raises:
-        RequestError: no data or setting has this name, or a value breaks its rule.
-    """
-    groups = _groups()
-    if name not in groups:
-        hint = did_you_mean(name, [*groups])
-        raise RequestError(f"NAME: expected one of {', '.join(groups)}, got {name}.{hint}")
-    group, content = groups[name], option_content(groups[name], name) or {}
+def make_data_set(name: str) -> Corpus:
+    """Make a data set with its default settings; raises `RequestError` if there is none."""
+    if name not in _names():
+        hint = did_you_mean(name, _names())
+        raise RequestError(f"NAME: expected one of {', '.join(_names())}, got {name}.{hint}")
     paths = {name: path for kind in kinds() for name, path in kind.corpora.items()}
-    made_by = load(paths[name]) if group == "task" else option_class("data", name)
-    settings = {key: content[key] for key in inspect.signature(made_by).parameters}
-    expected = f"SETTING=VALUE with a setting of {name}: {', '.join(settings)}"
-    for word, value in key_values(words, expected).items():
-        key = word.removeprefix(f"{group}.")
-        if key not in settings:
-            raise RequestError(f"{word}={value}: expected {expected}.")
-        where = f"{group}.{key}"
-        settings[key] = read_value(where, value)
-        check_rule(where, settings[key], read_rule(where, content.get("rules", {}).get(key, {})))
-    return made_by(**settings)
+    make = load(paths[name]) if name in paths else option_class("data", name)
+    content = option_content("task" if name in paths else "data", name) or {}
+    return make(**{key: content[key] for key in inspect.signature(make).parameters})

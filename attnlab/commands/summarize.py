@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -25,16 +24,15 @@ from attnlab.text.reading import read_text
     metavar="RUN|PRESET",
     help="Make the vectors with the encoder of a run or of a keras-hub preset, instead of TF-IDF.",
 )
-@options.json_option
 @options.runs_option
 def command(
-    path: Path, sentences: int, language: str, encoder: str | None, as_json: bool, runs: str | None
+    path: Path, sentences: int, language: str, encoder: str | None, runs: str | None
 ) -> None:
     """Extract the most important sentences of a text: those nearest to the centres of k-means.
 
     FILE is UTF-8; - is standard input. A sentence's vector is made by TF-IDF and truncated SVD, or
     by an encoder: that of a RUN, or that of a PRESET given by its folder or handle. Prints one
-    sentence per line, in the order of the text; --json also has distances to the centres.
+    sentence per line, in the order of the text.
     """
     text, vectors = read_text(path, "FILE"), None
     from attnlab.text.summary import summary
@@ -56,7 +54,4 @@ def command(
             text = re.sub("^(RUN|model.path):", "--encoder:", str(error))
             raise RequestError(text) from error
     chosen = summary(text, sentences, language=language, encoder=vectors)
-    if as_json:
-        content = [{**s._asdict(), "distance": round(s.distance, 6)} for s in chosen]
-        return click.echo(json.dumps({"sentences": content}, ensure_ascii=False, indent=2))
-    return click.echo("\n".join(" ".join(sentence.text.split()) for sentence in chosen))
+    click.echo("\n".join(" ".join(sentence.text.split()) for sentence in chosen))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from run_folders import make_run
 
@@ -25,9 +23,6 @@ def test_one_sentence_is_printed_per_line_in_text_order(lab):
     whole = " ".join(TEXT.split())
     places = [whole.index(line) for line in out.splitlines()]
     assert len(places) == 3 and places == sorted(places)
-    _, form, _ = lab("summarize", "article.txt", "--json")
-    for each in json.loads(form)["sentences"]:
-        assert TEXT[each["start"] : each["end"]] == each["text"] and each["sentences"] >= 1
 
 
 def test_a_wrong_request_gets_one_sentence(lab):
