@@ -16,7 +16,6 @@ from attnlab import __version__
 from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
-from attnlab.training.tensorflow_internals import import_tensorflow
 
 ROOT = Path(__file__).parents[1]
 
@@ -108,28 +107,16 @@ def test_a_saved_configuration_can_be_shown_and_changed_but_gets_no_preset(train
         assert f"{preset}: no preset can be added to --config-path" in capsys.readouterr().err
 
 
-@pytest.fixture
-def optimized_graphs():
-    """Have TensorFlow optimize graphs, as other processes do: see `pytest_collection_finish`."""
-    import_tensorflow()
-    optimizer = sys.modules["tensorflow"].config.optimizer
-    before = optimizer.get_experimental_options().get("disable_meta_optimizer", False)
-    optimizer.set_experimental_options({"disable_meta_optimizer": False})
-    yield
-    optimizer.set_experimental_options({"disable_meta_optimizer": before})
-
-
-@pytest.mark.usefixtures("no_figures", "optimized_graphs")
-def test_a_saved_configuration_runs_again_to_the_same_losses(trained, here):
+def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):
     config = trained.folder / "config.yaml"
-    code, _, err = here(
+    code, _, err = attnlab(
         f"--config-path={config}",
         f"task.path={trained.attnlab.folder / 'rain.csv'}",
-        f"paths.runs={here.runs}",
+        f"paths.runs={attnlab.runs}",
         "tracking.enabled=false",
     )
     assert code == 0, err
-    (folder,) = here.run_folders()
+    (folder,) = attnlab.run_folders()
     assert losses(folder) == losses(trained.folder)
 
 
@@ -141,11 +128,9 @@ def test_bash_completion_works(attnlab, tmp_path):
     script.chmod(0o755)
     ask = """
         eval "$(attnlab -sc install=bash)"
-        function=$(complete -p attnlab | sed -E 's/.*-F ([^ ]+).*/\\1/')
-        COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
-        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-        [[ $1 == *" " ]] && COMP_CWORD=$((COMP_CWORD + 1))
-        $function && printf '%s\\n' "${COMPREPLY[@]}"
+        COMP_LINE=$1
+        _attnlab
+        printf '%s\\n' "${COMPREPLY[@]}"
     """
     done = subprocess.run(
         ["bash", "-c", ask, "bash", "attnlab task=fib attention=luong"],

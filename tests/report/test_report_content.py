@@ -9,11 +9,10 @@ import pytest
 from compared_runs import BETTER, NONE, only, write_group, write_run, write_translations
 from scipy import stats
 
-from attnlab.comparison.charts import colours_of
 from attnlab.comparison.comparison import Options
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import list_runs
-from attnlab.report.page import reported_runs, runs_page
+from attnlab.report.page import runs_page
 from attnlab.report.results import result_sentence
 from attnlab.tasks.kinds import kinds, load
 from attnlab.views.html.page import page_text
@@ -35,8 +34,9 @@ def said(page, style: str = "warning") -> str:
     return "\n".join(p.text for p in sections if isinstance(p, Text) and p.style == style)
 
 
-def test_groups_are_listed_above_the_baselines(three_groups):
-    table, differences = parts(made(three_groups), "Results", Table)
+def test_the_results_of_groups_and_baselines(three_groups):
+    page = made(three_groups)
+    table, differences = parts(page, "Results", Table)
     low, high = stats.t.interval(0.95, 4, np.mean(BETTER), stats.sem(BETTER))
     rows = {row[0]: row for row in table.rows}
     assert rows["bahdanau"][1:4] == ["5", "0.958", f"{low:.3f} to {high:.3f}"]
@@ -44,16 +44,21 @@ def test_groups_are_listed_above_the_baselines(three_groups):
     assert rows["baseline persistence"][2] == "2.000"
     assert table.muted == {3}
     assert {row[0]: row[-1] for row in differences.rows}["bahdanau"] == "better"
-
-
-def test_the_sentence_names_the_best_group_the_reference_and_the_baseline(three_groups):
-    (sentence,) = made(three_groups).result
+    (chart,) = parts(page, "Results", Intervals)
+    assert {row.label: row.values for row in chart.rows}["no attention"] == list(NONE)
+    assert chart.lines == [("persistence", 2.0)]
+    (sentence,) = page.result
     assert 2 * stats.ttest_rel(BETTER, NONE).pvalue < 0.001  # Holm: the smaller one of two
     assert sentence.startswith(
         "sunspots: of 3 groups bahdanau has the best mean of the test RMSE, 0.958 sunspots (5 seeds"
     )
     assert "; compared with no attention: better, p < 0.001. The best" in sentence
     assert sentence.endswith("The best baseline, persistence, has 2.000.")
+    differing, alike = parts(page, "Settings", Table)
+    assert ["seed", "0 (3), 1 (3), 2 (3), 3 (3), 4 (3)"] in differing.rows
+    assert ["model.units", "16"] in alike.rows
+    (versions,) = parts(page, "Versions and machine", Table)
+    assert ["packages.keras", "3.15.1"] in versions.rows
 
 
 def test_the_sentence_has_the_verdicts_of_paired_tests(tmp_path):
@@ -79,37 +84,15 @@ def test_curves_are_means_between_the_lowest_and_the_highest_seed(three_groups, 
     assert list(chart.x) == [1, 2]
 
 
-def test_means_are_shown_with_the_baselines(three_groups):
-    (chart,) = parts(made(three_groups), "Results", Intervals)
-    assert {row.label: row.values for row in chart.rows}["no attention"] == list(NONE)
-    assert chart.lines == [("persistence", 2.0)]
-
-
-def test_each_group_is_represented_by_its_median_run(three_groups):
-    comparison = only(three_groups)
-    shown = {each.label: each for each in reported_runs(comparison, colours_of(comparison))}
-    for label, values in {"no attention": NONE, "bahdanau": BETTER}.items():
-        assert shown[label].metrics["test"]["rmse"] == np.median(values)
-
-
 def test_a_note_says_which_runs_represent_their_groups(three_groups, tmp_path):
     (text,) = [p.text for p in parts(made(three_groups), "Forecasts", Text) if p.style == "note"]
     assert "the run with the median result is shown: bahdanau seed 3, pooling seed 0, " in text
+    assert (BETTER[3], NONE[3]) == (np.median(BETTER), np.median(NONE))
     for seed in range(8):
         write_run(tmp_path, "none", 0, 1.0 + seed, config={"model.units": seed})
     page = made(tmp_path, "model.units")
     assert "Of the first 6 groups the run with" in said(page, "note")
     assert len(parts(page, "Forecasts", Curves)[0].curves) == 7
-
-
-def test_settings_and_versions_are_shown_without_the_user(three_groups):
-    page = made(three_groups)
-    differing, alike = parts(page, "Settings", Table)
-    assert ["seed", "0 (3), 1 (3), 2 (3), 3 (3), 4 (3)"] in differing.rows
-    assert ["model.units", "16"] in alike.rows
-    (versions,) = parts(page, "Versions and machine", Table)
-    assert ["packages.keras", "3.15.1"] in versions.rows
-    assert all(section.folded for section in page.sections[-2:])
 
 
 def test_runs_of_two_mechanisms_with_folders_of_one_name_are_two(tmp_path):
