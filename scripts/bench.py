@@ -32,7 +32,6 @@ import numpy as np
 from bench_measures import ROOT
 
 sys.path.insert(0, str(ROOT))
-from attnlab.process import variable  # noqa: E402
 
 PACKAGES = ("attnlab", "tensorflow", "keras", "numpy", "mlflow", "torch", "ctranslate2")
 # Sets of instructions that decide how fast a processor multiplies, the later the faster.
@@ -207,7 +206,7 @@ def main() -> int:
                 print(page([entry], {}, "").splitlines()[-1], flush=True)
     minutes = (time.monotonic() - start) / 60
     text = page(entries, medians, f"Measured {when} on {machine()}. It took {minutes:.0f} minutes.")
-    folder = Path(variable("ATTNLAB_RUNS") or ROOT / "runs") / "bench"
+    folder = Path(os.environ.get("ATTNLAB_RUNS") or ROOT / "runs") / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{when}.json").write_text(json.dumps({"lines": entries}, indent=2) + "\n", "utf-8")
     (folder / f"{when}.md").write_text(text, "utf-8")
