@@ -44,6 +44,16 @@ def assert_same_run(folder: Path, expected: Path) -> None:
     assert not list(folder.rglob(".tmp-*"))
 
 
+def assert_same_runs(commands, expected) -> None:
+    """Check that two command lines have made the same runs, one per seed."""
+    by_seed = (
+        sorted(line.run_folders(), key=lambda folder: folder.name.rpartition("_s")[2])
+        for line in (commands, expected)
+    )
+    for pair in zip(*by_seed, strict=True):
+        assert_same_run(*pair)
+
+
 def assert_resumes_to_the_same_bits(commands, *words: str) -> None:
     """A run of three epochs and one that `resume` continues after two end with equal weights."""
     for epochs in (3, 2):
