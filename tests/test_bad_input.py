@@ -6,12 +6,11 @@ import json
 import logging
 import shutil
 import signal
-import sqlite3
 import subprocess
 
 import pytest
 from command_line import assert_refused
-from sweep_examples import wait_for
+from sweep_examples import query, wait_for
 
 COMPLAINT = "attnlab: "
 
@@ -263,9 +262,5 @@ def test_an_interrupted_run_is_recorded_everywhere(attnlab, empty_store):
     rows = (folder / "history.csv").read_text().splitlines()
     # The interruption may come between the two files.
     assert len(rows) - 1 - status["epoch"] in (0, 1)
-    wait_for(lambda: mlflow_states(attnlab) == [("KILLED",)])  # by the process that follows it
-
-
-def mlflow_states(attnlab):
-    with sqlite3.connect(attnlab.runs / "mlflow.db") as store:
-        return store.execute("select status from runs").fetchall()
+    killed = [("KILLED",)]  # by the process that follows it
+    wait_for(lambda: query(attnlab, "select status from runs") == killed)

@@ -222,8 +222,8 @@ class Reporter:
         """Report a row of the history; raises `Pruned` if the run should stop."""
         if self.note(row) and self._trial.should_prune():
             raise Pruned(
-                f"given up after epoch {int(row['epoch'])}: {self._metric} "
-                f"{row[self._metric]:.4g} is hopeless beside the other trials"
+                f"stopped after epoch {int(row['epoch'])}: {self._metric} "
+                f"{row[self._metric]:.4g} is worse than the median of the other trials"
             )
 
     def note(self, row: Mapping[str, float]) -> bool:
