@@ -109,12 +109,12 @@ def wait_for_helpers(folder: Path) -> None:
 
 
 def _processes_in(folder: Path) -> list[Path]:
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is somebody else's
             if (process / "cwd").readlink() == folder:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def assert_each_step_once(store: Path) -> None:

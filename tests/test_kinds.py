@@ -55,7 +55,7 @@ def begin_store(folder: Path, empty_store: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kept", "settings", "verb"),
+    ("kind", "settings", "verb"),
     [
         ("forecasting", FORECASTING, ("forecast", "latest", "--steps", "2")),
         ("translation", TRANSLATION, ("translate", "latest", "The old dog sleeps.")),
@@ -65,9 +65,9 @@ def begin_store(folder: Path, empty_store: Path) -> None:
         ("answering", ANSWERING, ("answer", "latest", "Who met Anna?", "--text", "a.txt")),
     ],
 )
-def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings, verb):
+def test_one_kind_works_without_the_others(tmp_path, empty_store, kind, settings, verb):
     """Use the same weights with every command; importing another kind would fail."""
-    hidden = {path.parent.name for path in (ROOT / "attnlab/tasks").glob("*/kind.py")} - {kept}
+    hidden = {path.parent.name for path in (ROOT / "attnlab/tasks").glob("*/kind.py")} - {kind}
     assert len(hidden) >= 2
     ignored = shutil.ignore_patterns(*hidden)
     shutil.copytree(ROOT / "attnlab", tmp_path / "attnlab", ignore=ignored)
@@ -90,8 +90,8 @@ def test_one_kind_works_without_the_others(tmp_path, empty_store, kept, settings
         verb,
         path=str(tmp_path),
     )
-    assert ("forecast, " in printed) == (kept == "forecasting")
-    assert ("answer, " in printed.partition("Tasks")[0]) == (kept == "answering")
+    assert ("forecast, " in printed) == (kind == "forecasting")
+    assert ("answer, " in printed.partition("Tasks")[0]) == (kind == "answering")
     assert "2 completed (1 of them earlier)" in printed and "are complete in MLflow" in printed
     assert printed.count("loss.png") == 1
 

@@ -19,6 +19,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run
 from attnlab.tasks.attention import read_attention
+from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.kinds import kind_of
 from attnlab.training.tensorflow_internals import import_tensorflow
 
@@ -96,22 +97,9 @@ def test_the_same_seed_gives_the_same_bits(config, folder, no_figures, tmp_path)
     assert_same_run(again, folder)
 
 
-@pytest.fixture
-def validation_losses(monkeypatch):
-    """Replace the validation losses of a run."""
-    from attnlab.training.epoch_program import Program
-
-    def give(*losses: float) -> None:
-        left = iter(losses)
-        monkeypatch.setattr(Program, "evaluate", lambda self, rows: next(left))
-
-    return give
-
-
-def test_early_stopping_ends_the_run_and_keeps_the_best_weights(
-    compose, validation_losses, no_figures
-):
-    validation_losses(5.0, 3.0, 4.0, 3.0)
+def test_early_stopping_ends_the_run_and_keeps_the_best_weights(compose, monkeypatch, no_figures):
+    losses = iter((5.0, 3.0, 4.0, 3.0))
+    monkeypatch.setattr(ForecastLearner, "validate", lambda *_: {"val_loss": next(losses)})
     folder = run(compose(*PLAIN, "trainer.epochs=9", "trainer.patience=2"))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["epochs"], metrics["best_epoch"], metrics["best_value"]) == (4, 2, 3.0)
@@ -185,10 +173,10 @@ def test_every_forecasting_task_runs_with_every_mechanism(
     needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
     if task == "fib_random":
         needed = [f"task.{part}_windows=41" for part in ("train", "validation", "test")]
-    given = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
+    words = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
     # Two heads of differential attention need four numbers each.
-    given += ("model.cell=simple", *(("attention.heads=1",) if attention == "differential" else ()))
-    folder = run(compose(*given, *QUICK, *needed))
+    words += ("model.cell=simple", *(("attention.heads=1",) if attention == "differential" else ()))
+    folder = run(compose(*words, *QUICK, *needed))
     metrics = read_json(folder / "metrics.json")
     assert (metrics["task"], metrics["attention"]) == (task, attention)
     assert all(np.isfinite(value) for value in metrics["test"].values())

@@ -76,15 +76,15 @@ FILES = {
             def evaluate(self, model, part="test"):
                 rows = self.rows(part)
                 wanted = rows[:, 0] + 1 / self.most
-                found = np.asarray(model(rows))[:, 0]
-                miss, other = (float(np.mean(np.abs(x - wanted))) for x in (found, rows[:, 0]))
+                counts = np.asarray(model(rows))[:, 0]
+                miss, other = (float(np.mean(np.abs(x - wanted))) for x in (counts, rows[:, 0]))
                 return Report(
                     metrics={"miss": miss},
                     baselines={"same_again": {"miss": other}},
                     best_baseline="same_again",
                     skill=1 - miss / other,
                     notes=[],
-                    predictions={"index": np.arange(len(rows)), "target": wanted, "count": found},
+                    predictions={"index": np.arange(len(rows)), "target": wanted, "count": counts},
                     units="shares of the most",
                     metric="miss",
                     skills={"same_again": 1 - miss / other},
@@ -159,7 +159,7 @@ FILES = {
             takes = Inputs("NUMBER", "[NUMBER]...")
 
             def predict(self, inputs):
-                outputs = self.task.serve(self.model, [[float(each)] for each in inputs])
+                outputs = self.task.serve(self.model, [[float(number)] for number in inputs])
                 return [{"number": float(number)} for number in outputs[:, 0]]
 
             def lines(self, result):

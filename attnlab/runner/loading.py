@@ -20,7 +20,6 @@ from attnlab.tasks.base import Task
 if TYPE_CHECKING:
     import keras
 
-_OR_LAST = ", or use its newest weights with --epoch last"
 _DEFAULT_AVERAGE = 5
 _COPIED = ("task.encoder", "model.path")  # the run has copies of these in `assets`
 
@@ -136,11 +135,8 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
     if epoch == "best":
         if count > 1:
             raise RequestError("--average: averages the last epochs up to --epoch N, not best.")
-        run.status.require_completed(_OR_LAST)
-        try:
-            last = run.read_metrics()["best_epoch"]
-        except RequestError as error:
-            raise RequestError(f"{str(error).rstrip('.')}{_OR_LAST}.") from error
+        run.status.require_completed(", or use its newest weights with --epoch last")
+        last = run.read_metrics()["best_epoch"]
     else:
         last = trained if epoch == "last" else int(epoch) if epoch.isdecimal() else 0
     if not 1 <= last <= trained:

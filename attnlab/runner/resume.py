@@ -26,13 +26,12 @@ from attnlab.runner.console import print_result, screen
 from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.train import (
     SweepMember,
-    TrainingState,
     check_devices,
     make_task,
     prepare,
     train,
 )
-from attnlab.training.schedules import Monitor, depends_on_length
+from attnlab.training.schedules import depends_on_length
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # stopped by a search
@@ -154,32 +153,19 @@ def resume(
             raise RequestError(
                 f"trainer.epochs={epochs}: must be at least {trained}, the epochs trained so far."
             )
+        earlier = status.get("earlier_epochs", [])
         if epochs != before.trainer.epochs and Checkpoints(folder.checkpoint).newest():
             # A run with all epochs from the start may have other learning rates. Also, the last
             # epoch is always scored, so the earlier last epoch has a score that the other skips.
             skips = config.task.settings.get("score_every", 1) > 1
             if skips or depends_on_length(config.schedule.name, config.schedule.settings):
-                earlier = [*status.get("earlier_epochs", []), before.trainer.epochs]
-                config = replace(config, earlier_epochs=earlier)
-
-        # A completed run is shown, unless its result is missing or it is to be trained longer
-        metrics = None
-        if status["state"] == COMPLETED and epochs == before.trainer.epochs:
-            metrics = _stored_metrics(folder)
-        if status["state"] == COMPLETED and metrics is None:
-            checkpoint = Checkpoints(folder.checkpoint).newest()
-            if checkpoint is None:
-                raise RequestError(
-                    f"{folder.checkpoint}: the run has no intact checkpoint to continue from: "
-                    "train it again with more trainer.epochs."
-                )
-            monitor = Monitor(*make_task(config).monitor, config.trainer.min_delta)
-            require_saved(folder, [TrainingState(checkpoint.state["history"]).best_epoch(monitor)])
+                earlier = [*earlier, before.trainer.epochs]
+        config, metrics = replace(config, earlier_epochs=earlier), _stored_metrics(folder)
+        if metrics:
+            require_saved(folder, [metrics["best_epoch"]])
         if sweep is None:
-            if metrics:
-                require_saved(folder, [metrics["best_epoch"]])
             follower = start_following(folder.path)
-        if metrics is None:
+        if metrics is None or epochs != before.trainer.epochs:
             with screen(quiet=sweep is not None) as shown:
                 task = make_task(config)
                 check_devices(config)

@@ -333,15 +333,13 @@ def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
             task.check(partial(_construct, "attention", config.attention), config.model)
     data = task.load(config.seed, shown.working)
     if not data.counts().get("validation"):
-        needs = {"trainer.patience": config.trainer.patience}
-        if config.schedule.name == "plateau":
-            needs["schedule"] = "plateau"
-        for key, value in needs.items():
-            if value is not None:
-                raise RequestError(
-                    f"{key}={value} needs validation data, and these data have none: add a "
-                    f"validation part, or leave {key} out."
-                )
+        patience, schedule = config.trainer.patience, config.schedule.name
+        if patience is not None or schedule == "plateau":
+            key = "schedule=plateau" if patience is None else f"trainer.patience={patience}"
+            raise RequestError(
+                f"{key} needs validation data, and these data have none: add a validation part, or "
+                "leave the setting out."
+            )
     config.require_same_files()  # the files just read have the hashes in the digest
     return task, data
 

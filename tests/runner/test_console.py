@@ -89,7 +89,6 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left():
         (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
         (0.5, None, "persistence makes practically no error"),
         (math.nan, None, "The result of no attention is not finite"),
-        (None, None, "The result of no attention is not finite"),
     ],
 )
 def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):

@@ -46,7 +46,7 @@ def test_missing_weights_or_metrics_are_named(run):
     with pytest.raises(RequestError, match="of epoch 4 are missing"):
         choose_epochs(run, "last")
     (run.path / "metrics.json").unlink()
-    with pytest.raises(RequestError, match="metrics.json: .*or use its newest"):
+    with pytest.raises(RequestError, match="metrics.json"):
         choose_epochs(run, "best")
 
 

@@ -57,7 +57,7 @@ def trained(monkeypatch):
     return calls
 
 
-def found(config, runs):
+def that_counts(config, runs):
     match = find_run(config)
     listed = runs_by_digest(runs).get(config.digest)
     assert (match and match.path) == (listed and listed.path)
@@ -68,14 +68,14 @@ def test_a_completed_run_counts_before_any_other(tmp_path, config, make, trained
     done = make("completed").path
     make("failed", error="no")
     make("running")
-    assert found(config, tmp_path) == ("completed", done)
+    assert that_counts(config, tmp_path) == ("completed", done)
     assert (run(config, SWEEP), trained) == (done, [])
 
 
 def test_the_newest_killed_run_is_resumed(tmp_path, config, make, trained):
     make("killed")
     newest = make("running").path
-    assert found(config, tmp_path) == ("killed", newest)
+    assert that_counts(config, tmp_path) == ("killed", newest)
     assert run(config, SWEEP) == newest
     assert trained == [(newest, True)]
 
@@ -101,9 +101,9 @@ def test_a_failed_run_is_retried_only_on_request(config, make, trained):
 def test_a_damaged_or_different_run_does_not_count(tmp_path, config, make, compose):
     (make("completed").path / "metrics.json").unlink()
     (make("completed").path / "status.json").write_text(json.dumps([]))
-    assert found(config, tmp_path) is None
+    assert that_counts(config, tmp_path) is None
     make("completed")
-    assert found(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
+    assert that_counts(compose("task=fib", "attention=none", "seed=1"), tmp_path) is None
 
 
 def test_settings_that_do_not_fit_their_data_leave_a_failed_run_in_a_sweep_only(config, tmp_path):
