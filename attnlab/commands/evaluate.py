@@ -64,7 +64,7 @@ def command(
 
     trained = TrainedRun.load(folder, epoch, average, moved)
     if not files:
-        options.load_data(trained, folder)
+        trained.load_data(folder)
     report = trained.task.evaluate(trained.model, part or "test", **settings)
     scored = part or " and ".join(files or ["test"])
     result = {

@@ -45,7 +45,7 @@ def command(
     out = out or folder.path / f"export_{form}"
     require_exportable(folder, form, out)
     trained = TrainedRun.load(folder, epoch, average, precision=PRECISION)
-    options.load_data(trained, folder)
+    trained.load_data(folder)
     for line in export(folder, trained, form, out):
         click.echo(line)
     click.echo(f"exported: {out}")

@@ -59,7 +59,7 @@ def command(
     from attnlab.runner.train import load_weights
 
     trained = TrainedRun.load(folder, epoch, average)
-    options.load_data(trained, folder)
+    trained.load_data(folder)
     rows = [] if epochs else [*head_rows(trained.task, trained.model, _ITEMS)]
     for number in folder.weights_epochs() if epochs else ():
         path = folder.weights_path(number)

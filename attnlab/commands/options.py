@@ -25,7 +25,6 @@ from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import kind_of, known_kind
 
 if TYPE_CHECKING:
-    from attnlab.runner.loading import TrainedRun
     from attnlab.views.records import Figure
 
 PICTURES = (".png", ".pdf", ".svg")  # file formats of a figure
@@ -284,12 +283,6 @@ def find_trained(
             f"attnlab {command}."
         )
     return folder
-
-
-def load_data(trained: TrainedRun, folder: RunDirectory) -> None:
-    """Load the data of a run; warns if they have changed."""
-    if not trained.load_data(folder):
-        click.echo("attnlab: warning: the data has changed since this run was trained", err=True)
 
 
 def key_values(words: Iterable[str], expected: str) -> dict[str, str]:

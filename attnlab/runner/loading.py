@@ -15,7 +15,8 @@ from attnlab.config.sections import RunConfig, parse, stored_config
 from attnlab.errors import CannotResume, RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.train import load_weights, make_model, make_task
-from attnlab.tasks.base import Task
+from attnlab.tasks.base import Task, TaskData
+from attnlab.tasks.kinds import Progress
 
 if TYPE_CHECKING:
     import keras
@@ -88,36 +89,33 @@ class TrainedRun:
         """
         return self.task.serve(self.model, np.asarray(model_input))
 
-    def load_data(self, run: RunDirectory) -> bool:
-        """Load the task's data; returns whether the run was trained on the same data.
-
-        Raises:
-            RequestError: the user's own files are gone, or contain other data.
-        """
-        require_files(self.config)
-        digest = self.task.load(self.config.seed).digest
-        if self.config.file_hashes:
-            require_same_data(self.config, run, digest)
-        return digest == run.status.read().get("data_digest", digest)
+    def load_data(self, run: RunDirectory) -> None:
+        """Load the task's data; raises as the function `load_data`."""
+        load_data(self.config, self.task, run)
 
 
-def require_files(config: RunConfig) -> None:
-    """Raise `RequestError` if one of the user's files is gone and the run has no copy of it."""
-    for key in config.file_hashes:
-        path = lookup(config.document, key)
+def load_data(
+    config: RunConfig, task: Task, run: RunDirectory, progress: Progress | None = None
+) -> TaskData:
+    """Load the data of an earlier run into its task again.
+
+    Raises:
+        RequestError: a file of the user is gone, and the run has no copy of it.
+        CannotResume: the data have changed since the run was trained.
+    """
+    paths = {key: lookup(config.document, key) for key in config.file_hashes}
+    for key, path in paths.items():
         if key not in _COPIED and not Path(path).exists():
             raise RequestError(f"{key}: {path} no longer exists. Set {key}=PATH to its new path.")
-
-
-def require_same_data(config: RunConfig, run: RunDirectory, digest: str) -> None:
-    """Raise `CannotResume` unless `digest` is that of the run's training data."""
-    expected = run.status.read().get("data_digest", digest)
-    if digest != expected:
-        files = [f"{key}={lookup(config.document, key)}" for key in config.file_hashes] or ["data"]
+    data = task.load(config.seed, progress)
+    expected = run.status.read().get("data_digest", data.digest)
+    if data.digest != expected:
+        files = [f"{key}={path}" for key, path in paths.items()] or ["data"]
         raise CannotResume(
             f"{', '.join(files)}: the data have changed since the run was trained (digest "
-            f"{digest[:12]}, then {expected[:12]})."
+            f"{data.digest[:12]}, then {expected[:12]})."
         )
+    return data
 
 
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:

@@ -139,7 +139,7 @@ def resume(
             `trainer.epochs` and `trainer.devices`, or a required file is missing or damaged.
         RunFailed, Pruned, KeyboardInterrupt: as in `run`.
     """
-    from attnlab.runner.loading import require_files, require_same_data, require_saved
+    from attnlab.runner.loading import load_data, require_saved
 
     started, follower = time.perf_counter(), None
     with hold(folder.path):
@@ -169,10 +169,8 @@ def resume(
             with screen(quiet=sweep is not None) as shown:
                 task = make_task(config)
                 check_devices(config)
-                require_files(config)
-                data = task.load(config.seed, shown.working)
                 try:
-                    require_same_data(config, folder, data.digest)
+                    data = load_data(config, task, folder, shown.working)
                 except CannotResume as error:
                     if sweep is not None:  # `sweep.retry_failed` trains it again
                         folder.status.write(FAILED, error=failure(error))

@@ -45,20 +45,15 @@ def test_the_first_and_the_last_epoch_have_a_line(capsys):
     ]
 
 
-def test_jobs_of_a_sweep_and_quiet_runs_show_nothing(capsys, monkeypatch):
-    for verbosity in (-1, 0):
-        monkeypatch.setattr(logs, "verbosity", verbosity)
-        with screen(quiet=verbosity == 0) as shown:
-            trained(shown, 3)
-    assert capsys.readouterr().err == ""
-
-
-def test_with_v_the_log_is_shown_once(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(logs, "verbosity", 1)
+def test_jobs_of_a_sweep_show_nothing_and_with_v_the_log_is_shown_once(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    with logs.logging_to(tmp_path / "run.log"), screen() as shown:
-        trained(shown, 2)
-    for text in (capsys.readouterr().err, (tmp_path / "run.log").read_text()):
+    for verbosity in (-1, 0, 1):
+        monkeypatch.setattr(logs, "verbosity", verbosity)
+        with logs.logging_to(tmp_path / f"{verbosity}"), screen(quiet=verbosity == 0) as shown:
+            trained(shown, 2)
+    for text in (capsys.readouterr().err, (tmp_path / "1").read_text()):
         assert text.count("epoch 1/2") == text.count("epoch 2/2") == 1
 
 
