@@ -7,7 +7,7 @@ in other settings, data, versions or machines.
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -146,14 +146,25 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     if options.metric:
         check_metric(options.metric, [record.metrics for record in table["RUN"]])
     tasks = []
-    for task, names, apart, runs in _questions(table, options):
-        metric = Quantity.of(options.metric, runs["RUN"].iloc[-1].metrics, known_kind(task))
-        runs = runs.assign(VALUE=[metric.value(run.metrics) for run in runs["RUN"]])
-        runs = runs.astype({"VALUE": float})
-        if np.isfinite(runs["VALUE"]).any():
-            tasks.append(_compare_task(task, ", ".join(names), apart, runs, metric, options))
-        else:
-            left_out.append(f"{' '.join([task, *names])}: no run has a finite {metric.path}")
+    several = table.groupby("TASK")["DATA"].nunique() > 1
+    for (task, data), task_runs in table.groupby(["TASK", "DATA"]):
+        # Errors on different data, or of different horizons, can't be compared. Such settings
+        # separate runs, though not requested, that agree in all requested keys.
+        keys = [*options.by, *options.within]
+        differing = differing_settings(task_runs, keys, in_groups=True)
+        apart = [key for key in differing if key.partition(".")[0] in _QUESTION]
+        within = [*options.within, *apart]
+        for values, runs in split(task_runs, within):
+            pairs = zip(within, values, strict=True)
+            names = [f"{key.rpartition('.')[2]}={value}" for key, value in pairs]
+            names = [*([data] if several[task] else []), *names]
+            metric = Quantity.of(options.metric, runs["RUN"].iloc[-1].metrics, known_kind(task))
+            runs = runs.assign(VALUE=[metric.value(run.metrics) for run in runs["RUN"]])
+            runs = runs.astype({"VALUE": float})
+            if np.isfinite(runs["VALUE"]).any():
+                tasks.append(_compare_task(task, ", ".join(names), apart, runs, metric, options))
+            else:
+                left_out.append(f"{' '.join([task, *names])}: no run has a finite {metric.path}")
     if not tasks:
         raise NothingToCompare(f"--metric: {left_out[-1]}.")
     labels = sorted({group.label for task in tasks for group in task.groups})
@@ -165,30 +176,6 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     return Comparisons(tasks, left_out)
 
 
-def _questions(
-    table: pd.DataFrame, options: Options
-) -> Iterator[tuple[str, list[str], list[str], pd.DataFrame]]:
-    """Divide runs by task, data, the keys `within`, and other settings of task and data.
-
-    Errors on different data, or of different horizons, can't be compared. Such settings therefore
-    separate runs that agree in all requested keys.
-
-    Yields:
-        The task; names of the data, if the task has several, and of settings as `key=value`;
-        settings that separate the runs though not requested; and the runs.
-    """
-    several = table.groupby("TASK")["DATA"].nunique() > 1
-    for (task, data), runs in table.groupby(["TASK", "DATA"]):
-        keys = [*options.by, *options.within]
-        splitting = differing_settings(runs, keys, in_groups=True)
-        apart = [key for key in splitting if key.partition(".")[0] in _QUESTION]
-        within = [*options.within, *apart]
-        for values, part in split(runs, within):
-            pairs = zip(within, values, strict=True)
-            names = [f"{key.rpartition('.')[2]}={value}" for key, value in pairs]
-            yield task, [*([data] if several[task] else []), *names], apart, part
-
-
 def _compare_task(
     task: str,
     data: str,
@@ -197,7 +184,7 @@ def _compare_task(
     metric: Quantity,
     options: Options,
 ) -> Comparison:
-    """Group the runs of one question and compare the groups; see `_questions`."""
+    """Group runs of one task and data, which `apart` separates from others; compare the groups."""
     usable = runs[np.isfinite(runs["VALUE"])]
     if options.geometric and (least := usable["VALUE"].min()) <= 0:
         raise RequestError(
