@@ -282,7 +282,7 @@ def torch_language() -> Seconds:
 
     learner = language_learner()
     peer = language_peer(learner, learner.model.context)
-    stream = torch.from_numpy(learner._task.data.parts["train"].tokens.astype("int64"))
+    stream = torch.from_numpy(learner._task.data.parts["train"].tokens().astype("int64"))
     return in_turns(9, partial(train_epoch, learner), lambda: peer.steps(stream, 12, STEPS))
 
 
@@ -422,7 +422,7 @@ def read_again_translation() -> Seconds:
 
 def ctranslate2(units: int, beam: int, count: int) -> Seconds:
     """Measure the search with trained weights against the same weights in CTranslate2, float32."""
-    import bench_peers as peers
+    from ctranslate2 import Translator
 
     from attnlab.export.ctranslate2_model import save
     from attnlab.tasks.translation.exported import transformer as exported
@@ -443,7 +443,11 @@ def ctranslate2(units: int, beam: int, count: int) -> Seconds:
     words = [(str(number), number) for number in range(size.vocabulary)]
     with tempfile.TemporaryDirectory() as folder:
         save(exported(model, words, words, longest=256), Path(folder))
-        theirs = peers.ctranslate2_search(folder, rows, beam)
+        form = {"compute_type": "float32", "inter_threads": os.cpu_count(), "intra_threads": 1}
+        translator = Translator(folder, **form)
+        limits = {"max_batch_size": 512 // beam, "max_decoding_length": 60, "length_penalty": 0}
+        sentences = [[*map(str, row)] for row in rows]
+        theirs = partial(translator.translate_batch, sentences, beam_size=beam, **limits)
         return in_turns(4, partial(Search(model, beam=beam, length_penalty=0.0), rows), theirs)
 
 

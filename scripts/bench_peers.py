@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -193,14 +193,3 @@ def vit_step(settings: Mapping[str, Any], heads: int, pixels, labels) -> Callabl
         return cross_entropy(output(body(vectors)[:, 0]), classes)
 
     return step_of(torch.optim.AdamW(weights, lr=1e-4, weight_decay=0.05, fused=True), loss_of)
-
-
-def ctranslate2_search(folder: str, rows: Sequence, beam: int) -> Callable:
-    """Return CTranslate2's search in batches of 512 hypotheses, a batch on each processor."""
-    import ctranslate2
-
-    words, count = [[*map(str, row)] for row in rows], os.cpu_count() or 1
-    form = {"compute_type": "float32", "inter_threads": count, "intra_threads": 1}
-    translator = ctranslate2.Translator(folder, **form)
-    limits = {"max_batch_size": 512 // beam, "max_decoding_length": 60, "length_penalty": 0}
-    return lambda: translator.translate_batch(words, beam_size=beam, **limits)
