@@ -59,6 +59,8 @@ REQUESTS = [
     ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
     ("-m model.at_once=1 attention.dropout=0,0.1", "model.at_once: needs attention.dropout=0, got"),
     ("task=sunspots task.history=3000", "task.history=3000 and task.horizon=1: expected a window"),
+    ("task=series", "task.path: expected a text (it is the CSV file"),
+    ("task=series task.path=no.csv", "task.path: no.csv can't be read: No such file or directory."),
     # Settings of sweeps and searches.
     ("task=fib sweep.name=x", "sweep.name=x: this setting is for sweeps. Add -m."),
     ("hydra/launcher=joblib", "hydra/launcher=joblib: this setting is for sweeps. Add -m."),
@@ -83,6 +85,8 @@ REQUESTS = [
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),
     ("evaluate latest", "there is none among the 0 runs in ", "ATTNLAB_RUNS=FOLDER"),
+    ("evaluate nowhere", "RUN: expected a run folder", "got 'nowhere'"),
+    ("plot .", "with a status.json, got '.'"),
     ("report NOSWEEP", "RUN: expected a run folder", "got 'NOSWEEP': none of the 0 runs in "),
 ]
 
@@ -100,28 +104,6 @@ def test_a_run_that_fails_ends_with_1(here):
     code, out, err = here(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].startswith(f"{COMPLAINT}failed: epoch "), err
-
-
-CSV_FILES = {
-    "empty": (b"", "expected rows, got an empty file"),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\x01", "expected UTF-8 text, got the byte 0x89 in line 1"),
-    "text": (
-        b"v\n1\n2\nmuch\n4\n",
-        "line 4: expected a number with a decimal point in column 'v', got 'much'",
-    ),
-    "short": (b"v\n" + b"1\n2\n" * 11, "task.history=24 and task.horizon=1: expected a window"),
-}
-
-
-def test_a_wrong_csv_file(here):
-    assert_refused(here("task=series"), "task.path: expected a text (it is the CSV file")
-    outcome = here("task=series", "task.path=rain.csv")
-    assert_refused(outcome, "task.path: rain.csv can't be read: No such file or directory.")
-    for name, (content, sentence) in CSV_FILES.items():
-        (here.folder / f"{name}.csv").write_bytes(content)
-        outcome = here("task=series", f"task.path={name}.csv", "task.column=v")
-        assert_refused(outcome, sentence)
-    assert here.run_folders() == []
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/runs"])
@@ -173,16 +155,9 @@ def test_a_damaged_run(here, copied, verb, name, content, words):
     assert_refused(here(verb, copied), *words)
 
 
-def test_a_missing_run(here):
-    for verb in ("evaluate", "forecast", "plot"):
-        assert_refused(here(verb, "nowhere"), "RUN: expected a run folder", "got 'nowhere'")
-        assert_refused(here(verb, "."), "with a status.json, got '.'")
-
-
 def test_wrong_options_for_a_run(here, copied):
     for words, sentence in (
-        ("evaluate latest --epoch 7", "--epoch: expected best, last or one of the saved epochs 1"),
-        ("evaluate latest --epoch x", "got x."),
+        ("evaluate latest --epoch x", "--epoch: expected best, last or one of the saved epochs 1"),
         ("evaluate latest --part all", "--part: expected one of train, validation, test, got all."),
         ("forecast latest --history no.csv", "--history: no.csv can't be read: No such file"),
         ("forecast latest --id a --history no.csv", "--id and --history: give only one of them."),
