@@ -144,6 +144,7 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
     for name in [name for name in os.environ if name.startswith("ATTNLAB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("ATTNLAB_RUNS", str(commands.runs))
+    monkeypatch.setenv("PYTHONPATH", commands.environment["PYTHONPATH"])  # of worker processes
     monkeypatch.chdir(tmp_path)
     return commands
 

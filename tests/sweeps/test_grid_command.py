@@ -168,7 +168,8 @@ def killed(attnlab, *command, when) -> None:
 @pytest.mark.slow
 def test_a_killed_sweep_trains_only_missing_runs(attnlab, empty_store):
     here = CommandsHere(attnlab.folder, empty_store)
-    command = ("-m", *SMALL, "trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", ONE_BY_ONE)
+    words = ("trainer.epochs=20", "trainer.batch_size=8", "seed=0,1", "tracking.timeout=240")
+    command = ("-m", *SMALL, *words, ONE_BY_ONE)
     weights = lambda: [*attnlab.runs.glob("*/*/*/weights/*.h5")]  # noqa: E731
     killed(attnlab, *command, when=lambda: len(weights()) >= 22)
     first = attnlab.run_folders()[0] / "status.json"
