@@ -9,8 +9,9 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import (
@@ -29,6 +30,9 @@ from hypothesis import settings
 
 from attnlab.training.tensorflow_internals import vectorize_short_loops
 
+if TYPE_CHECKING:
+    from matplotlib.text import Text
+
 # No test asserts a duration: a busy machine takes long for the first example.
 settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
@@ -43,71 +47,26 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Variables that MLflow and `--config-dir` set for all later code.
-WRITTEN = ("MLFLOW_TRACKING_URI", "MLFLOW_EXPERIMENT_ID", "ATTNLAB_CONFIG_DIR")
-WRITTEN_BEFORE = {name: os.environ[name] for name in WRITTEN if name in os.environ}
-
-
 def pytest_collection_modifyitems(items):
     """Start with the file that takes minutes; at the end it would run alone."""
     items.sort(key=lambda item: "test_killing" not in item.nodeid)
 
 
-class Kernels:
-    """The operations that TensorFlow has made ready, which a new seed has it make anew.
+def pytest_collection_finish():
+    """Exclude imports from garbage collection: TensorFlow has millions of objects.
 
-    That is for those that draw numbers and keep where they are, and takes a third of the time of
-    tests that compute without a graph. Keras has no such operations, so that they may stay.
+    Each run collects garbage when it starts.
     """
-
-    def __init__(self) -> None:
-        self._forget: Callable[[], None] = lambda: None
-
-    def keep(self) -> None:
-        """Store the operations until `forget` is called."""
-        from tensorflow.python import pywrap_tfe
-        from tensorflow.python.eager import context
-
-        clear = pywrap_tfe.TFE_ContextClearCaches
-        pywrap_tfe.TFE_ContextClearCaches = lambda handle: None
-
-        def forget() -> None:
-            handle = context.context()._context_handle
-            if handle is not None:
-                clear(handle)
-
-        self._forget = forget
-
-    def forget(self) -> None:
-        """Release the operations, and compiled functions that nothing uses any more."""
-        self._forget()
-
-
-kernels = Kernels()
-
-
-def pytest_collection_finish(session):
-    """Have the garbage collector leave alone what was imported: TensorFlow's objects are millions.
-
-    Each run collects garbage before it begins. By default TensorFlow doesn't optimize the graphs
-    of this process: it takes longer than they run. Slow tests hold their bits against those of
-    other processes, which do.
-    """
-    if "tensorflow" in sys.modules and session.config.option.markexpr == "not slow":
-        optimizer = sys.modules["tensorflow"].config.optimizer
-        optimizer.set_experimental_options({"disable_meta_optimizer": True})
-        kernels.keep()
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def little_garbage_to_look_for():
-    """Release the programs of a file's tests; exclude their imports from garbage collection."""
+def released_programs():
+    """Release the compiled programs of a file, and exclude its imports from garbage collection."""
     yield
     if "attnlab.training.program_cache" in sys.modules:
         sys.modules["attnlab.training.program_cache"]._cache.clear()
-    kernels.forget()
     if len(gc.get_objects(generation=2)) > 100_000:
         gc.collect()
         gc.freeze()
@@ -115,14 +74,10 @@ def little_garbage_to_look_for():
 
 @pytest.fixture(autouse=True)
 def same_environment():
-    """Isolate tests from each other's MLflow store, options and `-q`."""
+    """Isolate tests from each other's `--config-dir` and `-q`."""
     if "attnlab.records.logs" in sys.modules:
         sys.modules["attnlab.records.logs"].verbosity = 0
-    for name in WRITTEN:
-        os.environ.pop(name, None)
-    os.environ.update(WRITTEN_BEFORE)
-    if "mlflow" in sys.modules:  # MLflow caches the place of a run's artifacts by its id
-        sys.modules["mlflow.tracking._tracking_service.utils"]._artifact_repos_cache.clear()
+    os.environ.pop("ATTNLAB_CONFIG_DIR", None)
 
 
 @pytest.fixture(autouse=True)
@@ -258,37 +213,35 @@ def learner_of(compose):
     return learner_of
 
 
-@pytest.fixture
-def drawn_texts(monkeypatch):
-    """A function from a figure to all its texts, each with its box.
-
-    Ticks beyond an axis' ends are not drawn, so they are not among them.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def visible_texts(artist) -> Iterator[Text]:
+    """All visible texts of a figure, without the labels of ticks beyond an axis' ends."""
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis, Tick
     from matplotlib.text import Text
 
-    def drawn(figure):
-        found = {}
-        draw = Text.draw
-
-        def note(self, renderer):
-            draw(self, renderer)
-            if self.get_visible() and self.get_text().strip():
-                found[id(self)] = (self.get_text(), self.get_window_extent().padded(-1))
-
-        monkeypatch.setattr(Text, "draw", note)
-        FigureCanvasAgg(figure).draw()
-        return list(found.values())
-
-    return drawn
+    if isinstance(artist, Text) and artist.get_text().strip():
+        yield artist
+    for child in artist.get_children():
+        hidden = not child.get_visible()
+        if isinstance(artist, Axes) and isinstance(child, Axis):
+            hidden |= not artist.axison
+        if isinstance(child, Tick):
+            low, high = sorted(artist.get_view_interval())
+            margin = 1e-6 * (high - low)
+            hidden |= not low - margin <= child.get_loc() <= high + margin
+        if not hidden:
+            yield from visible_texts(child)
 
 
 @pytest.fixture
-def legible_texts(drawn_texts):
+def legible_texts():
     """Check that no text of a figure covers another or leaves the figure; return the texts."""
 
     def texts(figure):
-        drawn = drawn_texts(figure)
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg(figure).draw()
+        drawn = [(t.get_text(), t.get_window_extent().padded(-1)) for t in visible_texts(figure)]
         for number, (text, box) in enumerate(drawn):
             assert figure.bbox.padded(1).contains(box.x0, box.y0), text
             assert figure.bbox.padded(1).contains(box.x1, box.y1), text

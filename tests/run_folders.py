@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from command_line import CommandLine
-
-from attnlab.records.mlflow import connect, copy, store_uri
+from attnlab.records.mlflow import connect, store_uri
 from attnlab.records.run_directory import RunDirectory
 from attnlab.records.status import run_lock
 
@@ -20,9 +18,10 @@ def make_run(
     seed: int = 0,
     state: str = "completed",
     config: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
     **entries: Any,
 ) -> RunDirectory:
-    """Write a run of two epochs with fake weights and figures.
+    """Write a run of two epochs with fake weights.
 
     Args:
         runs: The folder of all runs.
@@ -31,6 +30,7 @@ def make_run(
         seed: Its seed.
         state: How it ended; "running": this process holds its lock until the test ends.
         config: Sections in place of the defaults.
+        metrics: Entries of metrics.json in place of the defaults.
         **entries: Further entries of status.json.
     """
     document = {
@@ -49,7 +49,7 @@ def make_run(
     for epoch in (1, 2):
         add_epoch(run, epoch)
     if state == "completed":
-        write_metrics(run)
+        write_metrics(run, **(metrics or {}))
     run.status.write(state, **entries)
     if state == "running":
         run.lock = run_lock(run.path)
@@ -64,15 +64,15 @@ def add_epoch(run: RunDirectory, epoch: int) -> None:
     run.status.write(epoch=epoch)
 
 
-def write_metrics(run: RunDirectory, best_epoch: int = 2) -> None:
+def write_metrics(run: RunDirectory, **entries: Any) -> None:
     """Write the result of a run with its number of epochs."""
     run.write_json(
         "metrics.json",
         {
             **{"test": {"rmse": 0.25, "mae": 0.125}, "metric": "rmse", "skill": 0.5},
-            **{"best_epoch": best_epoch, "best_value": 0.5, "monitor": "val_loss"},
+            **{"best_epoch": 2, "best_value": 0.5, "monitor": "val_loss"},
             **{"baselines": {"mean": {"rmse": 0.5}}, "parameters": 7, "seconds": 1.0},
-            "epochs": len(run.weights_epochs()),
+            **{"epochs": len(run.weights_epochs()), **entries},
         },
     )
 
@@ -83,15 +83,3 @@ def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
     found = client.get_experiment_by_name(experiment)
     runs_there = client.search_runs([found.experiment_id]) if found else []
     return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}
-
-
-def three_logged(folder: Path, store: Path) -> CommandLine:
-    """A command line with three runs in a copy of a store, the last one failed."""
-    attnlab = CommandLine(folder, store)
-    client = connect(store_uri(attnlab.runs), attnlab.runs)
-    make_run(attnlab.runs, "fib", "none", 0)
-    make_run(attnlab.runs, "fib", "pooling", 1)
-    make_run(attnlab.runs, "fib", "bahdanau", 2, "failed", error="RunFailed: it was nan")
-    for path in attnlab.run_folders():
-        copy(path, client)
-    return attnlab

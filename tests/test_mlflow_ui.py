@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from command_line import CommandLine
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -28,10 +27,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[str]:
+@pytest.fixture
+def server(attnlab) -> Iterator[str]:
     """The address of `attnlab ui` over the runs of a sweep."""
-    attnlab = CommandLine(tmp_path_factory.mktemp("ui"))
     outcome = attnlab(*SWEEP, *SETTINGS)
     assert outcome.code == 0, outcome.err
     with socket.socket() as free:
@@ -100,16 +98,9 @@ def chart(page) -> list[dict]:
     return page.locator(".js-plotly-plot").first.evaluate(script)
 
 
-def test_the_table_has_mechanism_seed_and_test_metric(page):
+def test_the_runs_of_a_sweep_have_columns_and_curves(page):
     for column in ("attention.name", "seed", "test_rmse"):
         page.get_by_role("columnheader").filter(has_text=column).first.wait_for()
-    widths = "link => [link.scrollWidth, link.clientWidth]"
-    for name in NAMES:
-        needed, there = page.get_by_role("link", name=name).first.evaluate(widths)
-        assert needed <= there, name  # which would be cut off
-
-
-def test_the_curves_of_a_sweep_can_be_compared(page):
     rows = page.get_by_role("row").filter(has_text=re.compile("fib-(bahdanau|multi_head)-s"))
     for number in range(rows.count()):
         box = rows.nth(number).get_by_role("checkbox")
@@ -124,34 +115,3 @@ def test_the_curves_of_a_sweep_can_be_compared(page):
     curves = chart(page)
     assert {curve["name"].split()[0] for curve in curves} == set(NAMES)
     assert EPOCHS in {curve["points"] for curve in curves}
-
-
-def test_the_charts_group_by_attention(page):
-    page.goto(f"{page.url}&compareRunsMode=CHART")
-    choice = page.get_by_role("menuitemcheckbox", name="attention.name")
-    press(page.get_by_role("button", name="Group by"), choice.wait_for)
-    choice.click()
-    page.keyboard.press("Escape")
-    for group in ("bahdanau", "multi_head"):
-        page.get_by_text(f"Group: {group}").first.wait_for()
-    page.locator(".js-plotly-plot").first.wait_for()
-    page.get_by_role("button", name="Close").first.click()
-    page.wait_for_timeout(1500)  # the page sets itself up anew, and would empty the field
-    page.get_by_placeholder("Search metric charts").press_sequentially("_loss", delay=50)
-    page.wait_for_timeout(2500)
-    curves = chart(page)
-    for attention in ("bahdanau", "multi_head"):
-        assert page.get_by_text(f"{attention} (val_loss)").first.is_visible()
-    assert EPOCHS in {curve["points"] for curve in curves}
-
-
-def test_parameters_figures_and_weights_of_a_run_open(page):
-    page.get_by_role("link", name=NAMES[0]).first.click()
-    page.get_by_text("attention.name").first.wait_for()
-    plots, figure = page.get_by_text("plots").first, page.get_by_text("loss.png").first
-    press(page.get_by_role("tab", name="Artifacts"), plots.wait_for)
-    press(plots, figure.wait_for)
-    figure.click()
-    page.locator("img[src*='loss'], img[src^='blob:'], [class*=image] img").first.wait_for()
-    page.get_by_text("weights").first.click()
-    page.get_by_text(re.compile(r"epoch_\d+\.weights\.h5")).first.wait_for()

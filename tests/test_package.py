@@ -28,7 +28,7 @@ def run(*words: object, **options) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wheel(tmp_path_factory) -> Path:
     pytest.importorskip("build", reason="building a wheel needs the package `build`")
     folder = tmp_path_factory.mktemp("dist")
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory) -> Path:
     return built
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def environment(wheel, tmp_path_factory) -> Path:
     """A fresh environment with the wheel; its dependencies are those of this interpreter."""
     folder = tmp_path_factory.mktemp("environment")
@@ -50,7 +50,7 @@ def environment(wheel, tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_wheel_has_code_configuration_data_and_licence(wheel):
+def test_the_wheel_has_all_files_and_trains_from_any_folder(wheel, environment, tmp_path):
     names = set(zipfile.ZipFile(wheel).namelist())
     conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
@@ -61,9 +61,6 @@ def test_the_wheel_has_code_configuration_data_and_licence(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}
-
-
-def test_the_installed_command_trains_from_any_folder(environment, tmp_path):
     attnlab = environment / "bin" / "attnlab"
     out = run(
         *(attnlab, "task=fib", "task.count=61", "attention=bahdanau"),

@@ -94,10 +94,3 @@ def test_a_tutorial_runs_from_top_to_bottom(page: Path, here, monkeypatch):
         else:
             assert language == "text", language
             assert_printed(text, printed)
-
-
-def test_an_output_that_is_not_printed_is_noticed():
-    printed = "attention  n   mean\nnone       5  18.25  ──●──\nrun folder: /tmp/runs/a\n"
-    assert_printed("none 5 17.9\nrun folder: .../runs/...\n", printed)
-    with pytest.raises(AssertionError):
-        assert_printed("bahdanau 5 17.9\n", printed)

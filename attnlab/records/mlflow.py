@@ -8,7 +8,6 @@ that need it, because that takes seconds.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import logging
 import math
@@ -17,7 +16,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cache
 from importlib import metadata
@@ -34,7 +33,7 @@ from attnlab.records.status import hold
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Experiment, Run
+    from mlflow.entities import Experiment, Metric, Run
 
 # Give up soon on a server that does not answer (MLflow's own default is four minutes), print
 # nothing, send no telemetry.
@@ -59,7 +58,7 @@ _NEEDED = ("tensorflow", "keras", "numpy")  # by a model
 _LEFT_OUT = ("hydra", "paths", "tracking")  # sections that only say where a run is stored
 # MLflow's limits: characters of a parameter's name, a value and a tag; entries of one call.
 _LONGEST_KEY, _LONGEST_VALUE, _LONGEST_TAG = 250, 6000, 3000
-_PARAMS_PER_CALL, _METRICS_PER_CALL = 100, 900
+_PARAMS_PER_CALL, _METRICS_PER_CALL = 100, 1000
 _REMOVED = ".removing-"  # prefix of the name of a folder while its files are removed
 # The UI shows the columns of this view, a tag of the experiment, if the address names its key.
 VIEW = "attnlab"
@@ -247,20 +246,25 @@ def copy(folder: Path, client: MlflowClient) -> str:
                 client.restore_run(copied.info.run_id)
         run_id = copied.info.run_id
         _add_params_and_tags(copied, config, tags, client)
-        _add_epochs(copied, run.history.read(), started, client)
+        points = _new_epochs(copied, run.history.read(), started, client)
         if state != "running":
             metrics = run.read_metrics() if state == "completed" else {}
-            best = metrics.get("best_epoch")
+            best, model_id = metrics.get("best_epoch"), None
             which = (config.get("tracking") or {}).get("weights", "best")
             epochs = {"all": run.weights_epochs(), "best": [best] if best else []}.get(which, [])
-            if metrics:
-                _add_result(copied, metrics, ended, client)
             paths = [*(folder / name for name in _FILES), *sorted(run.plots.glob("[!.]*.*"))]
             _add_files(copied, folder, [*paths, *map(run.weights_path, epochs)], client)
             if best and which != "none" and run.weights_path(best).is_file():
-                _add_model(copied, run, best, client)
-            if own_uri(folder, config) == client.tracking_uri:
-                _write_id(run, run_id)
+                model_id = _add_model(copied, run, best, client)
+            if metrics:
+                points += _new_result(copied, metrics, ended, model_id, client)
+                view = _view(f"test_{metrics['metric']}")
+                if place.tags.get(_VIEW_TAG) != view:
+                    client.set_experiment_tag(place.experiment_id, _VIEW_TAG, view)
+        for start in range(0, len(points), _METRICS_PER_CALL):
+            client.log_batch(run_id, points[start : start + _METRICS_PER_CALL])
+        if state != "running" and own_uri(folder, config) == client.tracking_uri:
+            _write_id(run, run_id)
         _set_state(copied, state, ended, client)
         return run_id
 
@@ -355,38 +359,42 @@ def _steps(copied: Run, metric: str, client: MlflowClient) -> set[int]:
     return {point.step for point in client.get_metric_history(copied.info.run_id, metric)}
 
 
-def _add_epochs(
+def _new_epochs(
     copied: Run, history: Mapping[str, Sequence[float]], started: int, client: MlflowClient
-) -> None:
-    """Add the epochs that MLflow lacks; the epoch is the step, and its metrics are in one call."""
+) -> list[Metric]:
+    """Return the metrics of epochs that MLflow lacks; the epoch is the step.
+
+    An epoch's seconds come last: if MLflow has them, it has all metrics of the epoch.
+    """
     from mlflow.entities import Metric
 
-    steps, moment, missing = _steps(copied, "seconds", client), float(started), []
+    steps, moment, points = _steps(copied, "seconds", client), float(started), []
     for values in zip(*history.values(), strict=True):
         row = dict(zip(history, values, strict=True))
+        row["seconds"] = row.pop("seconds")
         moment += 1000 * row["seconds"]
         if (epoch := int(row.pop("epoch"))) not in steps:
             numbers = {name: value for name, value in row.items() if not math.isnan(value)}
-            missing.append([Metric(*item, round(moment), epoch) for item in numbers.items()])
-    count = _METRICS_PER_CALL // max(1, len(history))
-    for start in range(0, len(missing), count):
-        batch = list(itertools.chain(*missing[start : start + count]))
-        client.log_batch(copied.info.run_id, metrics=batch)
+            points += [Metric(*item, round(moment), epoch) for item in numbers.items()]
+    return points
 
 
-def _add_result(copied: Run, metrics: Mapping[str, Any], ended: int, client: MlflowClient) -> None:
-    """Add the test metrics, with the best epoch as step, and show the main one as a column."""
+def _new_result(
+    copied: Run, metrics: Mapping[str, Any], ended: int, model_id: str | None, client: MlflowClient
+) -> list[Metric]:
+    """Return the test metrics, those of the model too, unless MLflow has them.
+
+    The step is the best epoch. The number of parameters comes last.
+    """
     from mlflow.entities import Metric
 
     best = metrics["best_epoch"]
-    if best not in _steps(copied, "parameters", client):
-        values = {f"test_{name}": value for name, value in metrics["test"].items()}
-        values |= {"test_skill": metrics.get("skill"), "parameters": metrics["parameters"]}
-        items = [(name, float(value)) for name, value in values.items() if value is not None]
-        client.log_batch(copied.info.run_id, [Metric(*item, ended, best) for item in items])
-    place, view = copied.info.experiment_id, _view(f"test_{metrics['metric']}")
-    if client.get_experiment(place).tags.get(_VIEW_TAG) != view:
-        client.set_experiment_tag(place, _VIEW_TAG, view)
+    if best in _steps(copied, "parameters", client):
+        return []
+    values = {f"test_{name}": value for name, value in metrics["test"].items()}
+    values |= {"test_skill": metrics.get("skill"), "parameters": metrics["parameters"]}
+    items = [(name, float(value)) for name, value in values.items() if value is not None]
+    return [Metric(*item, ended, best, model_id) for item in items]
 
 
 def _add_files(copied: Run, root: Path, paths: Sequence[Path], client: MlflowClient) -> None:
@@ -404,48 +412,45 @@ def _add_files(copied: Run, root: Path, paths: Sequence[Path], client: MlflowCli
     client.set_tag(copied.info.run_id, _FILES_TAG, digest)
 
 
-def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient) -> None:
-    """Log the weights of an epoch as a model for `attnlab.runner.loading`, unless it is there.
+def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient) -> str:
+    """Log the weights of an epoch as a model for `attnlab.runner.loading`; returns the model's id.
 
-    An incomplete model, or that of another epoch, is deleted.
+    A complete model of the epoch stays. An incomplete model, or that of another epoch, is deleted.
     """
     import mlflow.pyfunc
-    from mlflow.entities import LoggedModelStatus
+    from mlflow.entities import LoggedModelOutput, LoggedModelStatus
     from mlflow.models import Model, infer_signature
 
     run_id, place = copied.info.run_id, copied.info.experiment_id
     for model in client.search_logged_models([place], f"source_run_id = '{run_id}'"):
         if model.status == LoggedModelStatus.READY and model.tags.get(_EPOCH) == str(epoch):
-            return
+            return model.model_id
         client.delete_logged_model(model.model_id)
     signature = None
     with suppress(RequestError):  # a kind may have no example
         example = files.read_json(run.path / "served.json")
         signature = infer_signature(*(_served(example[part]) for part in ("input", "output")))
-    before: Any = os.environ.get("MLFLOW_TRACKING_URI")  # which the next line sets
-    mlflow.set_tracking_uri(client.tracking_uri)
-    mlflow.set_experiment(experiment_id=place)
-    with TemporaryDirectory(prefix="attnlab-") as scratch, ExitStack() as end:
-        end.callback(mlflow.set_tracking_uri, before)
-        data = Path(scratch, "data")
+    model = client.create_logged_model(place, "model", run_id, {_EPOCH: str(epoch)})
+    with TemporaryDirectory(prefix="attnlab-") as scratch:
+        data, folder = Path(scratch, "data"), Path(scratch, "model")
         shutil.copytree(run.assets, data / "assets")
         shutil.copy(run.path / "config.yaml", data)
         shutil.copy(run.weights_path(epoch), data / "best.weights.h5")
-        Model.log(
-            artifact_path=None,
-            flavor=mlflow.pyfunc,
-            name="model",
-            run_id=run_id,
-            step=epoch,
-            tags={_EPOCH: epoch},
+        mlflow.pyfunc.save_model(
+            folder,
             loader_module="attnlab.runner.loading",
             data_path=str(data),
+            mlflow_model=Model(run_id=run_id, model_id=model.model_id),
             signature=signature,
             pip_requirements=[
                 f"attnlab=={__version__}",
                 *(f"{name}=={metadata.version(name)}" for name in _NEEDED),
             ],
         )
+        client.log_model_artifacts(model.model_id, str(folder))
+    client.log_outputs(run_id, [LoggedModelOutput(model.model_id, epoch)])
+    client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
+    return model.model_id
 
 
 def _served(part: Mapping[str, Any]) -> Any:

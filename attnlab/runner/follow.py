@@ -14,16 +14,23 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlab.errors import RequestError
+from attnlab.records.environment import processors
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.status import is_alive
 from attnlab.tasks.kinds import kind_of, load
 
+if TYPE_CHECKING:
+    from multiprocessing import Process
+
 _SECONDS_BETWEEN_LOOKS = 0.1
-# MLflow gets an epoch after this many times as long as the last copy took, at most some seconds.
-_PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 5.0
+# The next epochs are copied after this many times as long as the last ones took, at most a minute.
+_PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 60.0
+_MOST_PROCESSES = 8  # that draw the figures of stacked runs
 _LATER = "attnlab runs sync completes both"
 log = logging.getLogger("attnlab")
 
@@ -97,22 +104,62 @@ def follow(folder: Path) -> list[str]:
     while True:
         started, ended = time.monotonic(), not is_alive(folder)
         runs = runs_in(folder) if is_sweep else [RunDirectory(folder)]
+        changed = []
         for run in runs:
-            alive, changed = is_alive(run.path), run.status.changed()
-            ended = ended and not alive
-            if seen.get(run.path) != (alive, changed) or problems.get(run.path):
+            now = is_alive(run.path), run.status.changed()
+            ended = ended and not now[0]
+            if seen.get(run.path) != now or problems.get(run.path):
+                seen[run.path] = now
+                changed.append(run)
+        for run in changed:
+            if seen[run.path][0]:
                 problems[run.path] = complete(run)
-                # The copy writes the MLflow id into the status of a run that has ended.
-                seen[run.path] = alive, changed if alive else run.status.changed()
+        took = time.monotonic() - started
+        ended_runs = [run for run in changed if not seen[run.path][0]]
+        drawing = _draw_together(ended_runs)
+        for run in ended_runs:
+            if run.path in drawing:
+                drawing[run.path].join()
+            problems[run.path] = complete(run)
+            seen[run.path] = False, run.status.changed()  # the copy wrote the MLflow id into it
         if is_sweep and runs and (ended or folder not in problems):
             problems[folder] = complete_sweep(folder, runs, ended)
         if ended:
             return list(dict.fromkeys(text for texts in problems.values() for text in texts))
-        took = time.monotonic() - started
         due = time.monotonic() + min(_PAUSES_PER_COPY * took, _LONGEST_PAUSE)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
         while time.monotonic() < due and is_alive(folder):
             time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _draw_together(runs: Sequence[RunDirectory]) -> dict[Path, Process]:
+    """Start processes that draw the figures of runs that ended together, as stacked runs do.
+
+    Returns the process of each run. The first runs have none, because this process draws them
+    while the others work; it has fewer of them, because it also copies all runs to MLflow.
+    """
+    count = min(processors(), _MOST_PROCESSES)
+    if count == 1 or len(runs) < 2 * count:
+        return {}
+    from multiprocessing import Process
+
+    import attnlab.views.png.figure  # noqa: F401  # once, before the processes are forked
+
+    others, drawing = runs[len(runs) // (count + 1) :], {}
+    for number in range(count - 1):
+        part = others[number :: count - 1]
+        process = Process(target=_draw_all, args=(part,))
+        process.start()
+        drawing |= {run.path: process for run in part}
+    return drawing
+
+
+def _draw_all(runs: Sequence[RunDirectory]) -> None:
+    """Draw figures in a process of its own; `complete` reports what this couldn't draw."""
+    for run in runs:
+        with suppress(Exception):
+            if run.status.state() == "completed":
+                _draw_missing(run)
 
 
 def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
@@ -137,14 +184,19 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
             problems += _draw_missing(run)
         except Exception as error:  # of a kind's own code, too
             problems.append(f"{run.path}: the figures could not be drawn ({error})")
-    if uri or (config.get("tracking") or {}).get("enabled", True):
+    is_tracked = uri or (config.get("tracking") or {}).get("enabled", True)
+    if is_tracked:
         try:
             copy(run.path, connect(uri or own_uri(run.path, config), run.path.parents[2]))
-            if state == "running":  # while there is time
-                import_ahead()
-                load(kind_of(run.read_task()).views)
         except RequestError as error:
             problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {_LATER}")
+    if state == "running":  # while there is time
+        import attnlab.views.png.figure  # noqa: F401
+
+        with suppress(RequestError):
+            load(kind_of(run.read_task()).views)
+        if is_tracked:
+            import_ahead()
     return problems
 
 

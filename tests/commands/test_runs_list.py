@@ -17,47 +17,32 @@ from attnlab.records.run_directory import RunDirectory
 def runs(tmp_path, monkeypatch):
     """Seven runs with different seeds in the default folder of runs, the last ones unfinished."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
-    make(tmp_path, 0, "fib", "none", 9, test={"rmse": 0.5}, skill=0.5, units=4)
-    make(tmp_path, 1, "fib", "bahdanau", 5, test={"rmse": 0.25}, skill=0.75, units=8)
-    make(tmp_path, 2, "sunspots", "bahdanau", 4, test={"rmse": 20.0}, skill=-0.5, sweep="grid")
-    make(tmp_path, 3, "translate", "bahdanau", 3, test={"bleu": 31.25, "chrf": 50.0}, skill=0.25)
-    make(tmp_path, 4, "fib", "none", 2, "failed", error="RunFailed: the loss is nan")
-    make(tmp_path, 5, "fib", "none", 1, "killed", sweep="grid", pruned=True)
-    make(tmp_path, 6, "fib", "none", 0, "killed", tracked=False)
+    make(tmp_path, 0, "fib", "none", 9, metrics={"test": {"rmse": 0.5}})
+    make(tmp_path, 1, "fib", "bahdanau", 5, units=8, metrics={"skill": 0.75})
+    sunspots, bleu = {"test": {"rmse": 20.0}, "skill": -0.5}, {"test": {"bleu": 31.25}}
+    make(tmp_path, 2, "sunspots", "bahdanau", 4, units=64, sweep="grid", metrics=sunspots)
+    bleu |= {"metric": "bleu", "monitor": "val_bleu", "skill": 0.25}
+    make(tmp_path, 3, "translate", "bahdanau", 3, units=64, metrics=bleu)
+    make(tmp_path, 4, "fib", "none", 2, "failed", units=64, error="RunFailed: the loss is nan")
+    make(tmp_path, 5, "fib", "none", 1, "killed", units=64, sweep="grid", pruned=True)
+    make(tmp_path, 6, "fib", "none", 0, "killed", units=64, tracked=False)
     return tmp_path
 
 
 def make(
-    runs,
-    seed,
-    task,
-    attention,
-    days,
-    state="completed",
-    test=(),
-    skill=None,
-    units=64,
-    tracked=True,
-    **more,
+    runs, seed, task, attention, days, state="completed", units=4, tracked=True, metrics=(), **more
 ):
+    """Write a run that started some days ago."""
     config = {
-        "task": {"name": task, "history": 20},
-        "attention": {"name": attention},
         "model": {"name": "rnn", "units": units},
         "optimizer": {"learning_rate": 1e-3},
         "trainer": {"patience": None},
         "tracking": {"enabled": tracked},
-        "seed": seed,
     }
-    run = RunDirectory.create(runs, task, attention, seed, config)
+    metrics = {"best_value": 10.0 + seed, "seconds": 10.0 - seed, **dict(metrics)}
     began = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
-    run.status.write(state, started=began.isoformat(), **more)
-    if test:
-        (metric, *_) = test
-        monitor = "val_loss" if metric == "rmse" else "val_bleu"
-        results = {"best_value": 10.0 + seed, "monitor": monitor, "metric": metric, "test": test}
-        run.write_json("metrics.json", {**results, "skill": skill, "seconds": 10.0 - seed})
-    return run
+    more["started"] = began.isoformat()
+    return make_run(runs, task, attention, seed, state, config, metrics, **more)
 
 
 def asked(capsys, *words):
@@ -133,9 +118,8 @@ def test_damaged_runs_are_shown_with_the_reason(runs, capsys):
 
 
 def test_the_table_fits_100_columns_and_has_the_newest_last(runs, capsys):
-    run = make(runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000)
-    results = {"best_value": 123456.789, "metric": "rmse", "test": {"rmse": 0.0123456}}
-    run.write_json("metrics.json", {**results, "skill": -0.123456})
+    metrics = {"best_value": 123456.789, "test": {"rmse": 0.0123456}, "skill": -0.123456}
+    run = make(runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
     head, *lines = asked(capsys)[1].splitlines()
     assert head.split() == "run state task attention seed epoch best test skill age".split()
     assert all(len(line) <= 100 and "…" not in line for line in [head, *lines])
@@ -150,7 +134,7 @@ def test_the_table_fits_100_columns_and_has_the_newest_last(runs, capsys):
 def test_an_unfinished_run_shows_its_best_so_far(tmp_path, capsys):
     expected = {"fib": ("val_loss", 0.25), "translate": ("val_bleu", 0.75)}
     for task, (column, _) in expected.items():
-        run = make(tmp_path, 0, task, "none", 0, "killed")
+        run = RunDirectory.create(tmp_path, task, "none", 0, {})
         for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1):
             run.history.append({"epoch": epoch, "val_loss": value, column: value})
     shown = {row["task"]: (row["monitor"], row["best"]) for row in rows(capsys, "--runs", tmp_path)}

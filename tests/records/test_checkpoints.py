@@ -31,27 +31,21 @@ def test_a_loaded_checkpoint_equals_the_saved_one(tmp_path):
         assert array.tobytes() == expected.tobytes()
 
 
-def test_without_checkpoints_none_is_found(tmp_path):
-    assert Checkpoints(tmp_path).newest() is None
+def test_the_two_with_the_most_steps_are_stored(tmp_path):
     assert Checkpoints(tmp_path / "missing").newest() is None
-
-
-def test_the_newest_has_the_most_steps_and_two_are_stored(tmp_path):
     checkpoints = saved(tmp_path, 9, 10, 101)
     assert checkpoints.newest().state["at"] == 101
     assert len(list(tmp_path.iterdir())) == 2
+    checkpoints.save(101, {"at": "again"}, [])
+    assert checkpoints.newest() == ({"at": "again"}, [])
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: data[:-1],
         lambda data: data[: len(data) // 2],
         lambda data: b"",
-        lambda data: data + b"x",
         lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
-        lambda data: data[:-5] + bytes([data[-5] ^ 128]) + data[-4:],
-        lambda data: b"something else",
     ],
 )
 def test_a_damaged_one_is_named_and_the_one_before_it_used(tmp_path, caplog, damage):
@@ -64,9 +58,3 @@ def test_a_damaged_one_is_named_and_the_one_before_it_used(tmp_path, caplog, dam
     assert (tmp_path / f"damaged_{newest.name}").exists() and not newest.exists()
     (tmp_path / "step_000000001.ckpt").write_bytes(b"")
     assert checkpoints.newest() is None
-
-
-def test_saving_a_step_again_replaces_it(tmp_path):
-    checkpoints = saved(tmp_path, 5)
-    checkpoints.save(5, {"at": "again"}, [])
-    assert checkpoints.newest() == ({"at": "again"}, [])

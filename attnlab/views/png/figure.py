@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib.figure as drawn
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from attnlab.records.files import replacing
@@ -74,10 +75,10 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     picture = draw(figure)
     with drawing(), replacing(path) as temporary:
-        if engine := picture.get_layout_engine():
-            engine.execute(picture)
-            picture.set_layout_engine("none")  # it would draw everything twice
-        picture.savefig(temporary)
+        if path.suffix == ".png":
+            FigureCanvasAgg(picture).print_png(temporary)  # `savefig` would draw twice
+        else:
+            picture.savefig(temporary)
     return path
 
 
