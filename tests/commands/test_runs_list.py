@@ -76,7 +76,7 @@ def test_filters_select_runs(runs, capsys):
         ("--where tracking.enabled=False", [6]),
         ("--sort skill", [1, 0, 3, 2, 4, 5, 6]),
         ("--sort test --task fib --task translate", [3, 1, 0, 4, 5, 6]),
-        ("--sort best --limit 2", [3, 0]),
+        ("--sort best --limit 2", [3, 4]),
     ):
         assert [row["seed"] for row in rows(capsys, *words.split())] == expected, words
 
@@ -119,6 +119,7 @@ def test_damaged_runs_are_shown_with_the_reason(runs, capsys):
 
 def test_the_table_fits_100_columns_and_has_the_newest_last(runs, capsys):
     metrics = {"best_value": 123456.789, "test": {"rmse": 0.0123456}, "skill": -0.123456}
+    metrics["epochs"] = 1000
     run = make(runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
     head, *lines = asked(capsys)[1].splitlines()
     assert head.split() == "run state task attention seed epoch best test skill age".split()
