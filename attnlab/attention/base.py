@@ -110,7 +110,7 @@ class Attention(keras.layers.Layer):
     depth: int = 0  # number of its layer in a stack, which sets it before it builds
     window: int | None = None  # memory steps near a query that it sees; None: all
     fixed_length: int | None = None  # the only memory length that the weights fit; None: any
-    # Set by `head_measures.recorded`: gets weights, mask, and whether a sequence looks at itself.
+    # Of `head_measures`: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
     def __init__(

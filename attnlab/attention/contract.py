@@ -46,7 +46,7 @@ def settings(content: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in content.items() if k not in ("name", "_target_", "rules")}
 
 
-def built(make: Make, **changes: Any) -> Attention:
+def build_layer(make: Make, **changes: Any) -> Attention:
     """Return the built layer with random weights."""
     layer = make(**changes)
     layer.build((B, T, W), (B, S, W))
@@ -89,7 +89,7 @@ def results(
 
 def check_outputs(make: Make) -> None:
     """A call returns a context (B, T, V) and valid weights (B, H, T, S)."""
-    layer = built(make)
+    layer = build_layer(make)
     query = query_of(layer)
     output, steps = attend(layer, query, MEMORY), query.shape[1]
     for name, shape, letters in (
@@ -108,7 +108,7 @@ def check_outputs(make: Make) -> None:
 
 def check_projection(make: Make) -> None:
     """Memory that `project` has projected gives the same as raw memory."""
-    layer = built(make)
+    layer = build_layer(make)
     projected = layer.project(MEMORY)
     axes = {(x.shape[0], x.shape[-2]) for x in projected}
     _require(axes == {(B, S)}, f"batch and steps of keys and values are {axes}, expected {(B, S)}")
@@ -118,7 +118,7 @@ def check_projection(make: Make) -> None:
 
 def check_padding(make: Make) -> None:
     """Masked memory has no weight and changes no bit of results or gradients."""
-    layer, padded = built(make), MEMORY.copy()
+    layer, padded = build_layer(make), MEMORY.copy()
     padded[1, 3:] = -3e4
     query, mask = query_of(layer), LENGTHS[:, 0]
     one, other = (results(layer, query, memory, memory_mask=mask) for memory in (MEMORY, padded))
@@ -129,7 +129,7 @@ def check_padding(make: Make) -> None:
 
 def check_fully_masked(make: Make) -> None:
     """A fully masked query: zero weights, zero context, finite gradients."""
-    layer, mask = built(make), np.ones((B, S), bool)
+    layer, mask = build_layer(make), np.ones((B, S), bool)
     mask[1] = False
     masked = results(layer, query_of(layer), MEMORY, memory_mask=mask)
     _same(masked["weights"][1], 0, 0, "weights")
@@ -139,13 +139,13 @@ def check_fully_masked(make: Make) -> None:
 
 def check_zero_states(make: Make) -> None:
     """All results and gradients are finite if query and memory are zero."""
-    layer = built(make)
+    layer = build_layer(make)
     _finite(results(layer, np.zeros_like(query_of(layer)), np.zeros_like(MEMORY)))
 
 
 def check_stepwise(make: Make) -> None:
     """Queries one at a time, by `start_index`, give the same as all at once."""
-    layer = built(make)
+    layer = build_layer(make)
     layer.window = 1  # so that the position of a query matters where there is one
     query, start = query_of(layer), 0 if layer.causal_only else 1
     mask = LENGTHS & np.array(causal_mask(query.shape[1], S, start_index=start))
@@ -163,7 +163,7 @@ def check_own_past(make: Make) -> None:
 
     With `rope`, a short convolution and a position bias, too.
     """
-    layer = built(make)
+    layer = build_layer(make)
     if layer.fixed_length is None:
         _check_cache(layer, None)
     if not layer.fixed_length or layer.fixed_length > S or layer.rotary:
@@ -171,7 +171,7 @@ def check_own_past(make: Make) -> None:
     rope, convolution = {"rope": True}, {"short_convolution": 3}
     for options in ({**rope, **convolution}, rope, convolution):
         try:
-            layer = built(make, **options)
+            layer = build_layer(make, **options)
             for length in [S] if layer.fixed_length else [None, S]:
                 _check_cache(layer, length, _distances if layer.takes_bias else None)
             return
@@ -182,7 +182,7 @@ def check_own_past(make: Make) -> None:
 
 def check_position_bias(make: Make) -> None:
     """A position bias changes the weights, or the mechanism refuses it."""
-    layer = built(make)
+    layer = build_layer(make)
     query = query_of(layer)
     plain = attend(layer, query, MEMORY).weights
     try:
@@ -211,14 +211,14 @@ def _check_cache(layer: Attention, length: int | None, bias: Any = None) -> None
 
 def check_direct_context(make: Make) -> None:
     """The context is the same with and without a mask that masks nothing."""
-    layer = built(make)
+    layer = build_layer(make)
     query, admitted = query_of(layer), np.ones((1, 1, 1), bool)
     _same(attend(layer, query, MEMORY), attend(layer, query, MEMORY, mask=admitted), 1e-5)
 
 
 def check_compiled(make: Make) -> None:
     """The eager call, a graph of unknown lengths and XLA give the same."""
-    layer = built(make)
+    layer = build_layer(make)
 
     def call(query, memory, mask, index):
         settings = {"memory_mask": mask, "start_index": 0 if layer.causal_only else index}
@@ -236,7 +236,7 @@ def check_compiled(make: Make) -> None:
 
 def check_gradients(make: Make) -> None:
     """Gradients in float64 agree with central differences."""
-    layer = built(make, dtype="float64")
+    layer = build_layer(make, dtype="float64")
     memory = normal(B, S, W, seed=S, dtype="float64")
     inputs = [tf.Variable(query_of(layer, "float64")), tf.Variable(memory)]
 
@@ -263,10 +263,10 @@ def check_gradients(make: Make) -> None:
 
 def check_precision(make: Make) -> None:
     """Mixed precision doesn't overflow and stays close to float32."""
-    layer, masks = built(make), {"memory_mask": LENGTHS[:, 0]}
+    layer, masks = build_layer(make), {"memory_mask": LENGTHS[:, 0]}
     query = query_of(layer)
     exact = attend(layer, query, MEMORY, **masks).context
-    layer = built(make, dtype="mixed_bfloat16")
+    layer = build_layer(make, dtype="mixed_bfloat16")
     output = attend(layer, query, MEMORY, **masks)
     types = {tensor.dtype.name for tensor in output}
     _require(types == {"bfloat16"}, f"in bfloat16 it gives {types}")

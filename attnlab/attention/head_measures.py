@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
+from scipy.special import entr
 
 from attnlab.attention.base import Attention
 from attnlab.attention.functional import Tensor
@@ -27,7 +28,7 @@ class Looked(NamedTuple):
 
 
 @contextmanager
-def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
+def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
     """Record where each attention layer of a model looks while the model is called eagerly.
 
     Yields a mapping that is filled at the end: name of the layer -> `Looked`. A layer is named by
@@ -67,7 +68,7 @@ def recorded(model: keras.Model) -> Iterator[dict[str, Looked]]:
             looked[name] = Looked(weights, admitted, is_own, steps[0].are_shares)
 
 
-def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:
+def measure_heads(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:
     """Return the measures of each head, (H,): means over queries, then over the batch.
 
     - entropy: `-sum_s a_ts ln a_ts` in nats; where a row adds up to less than 1, the rest is one
@@ -86,7 +87,7 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
     where the measure is defined for it, and sums aren't divided by the weights of other rows.
 
     Args:
-        looked: of `recorded`.
+        looked: of `record_attention`.
         tokens: (B, S) int, the sequence, below 0 for padding; None, or of another length, if the
             layer looks at something else.
     """
@@ -103,8 +104,7 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
     measures = dict.fromkeys(MEASURES, np.full(heads, np.nan))
     if looked.are_shares:
         missing = np.clip(1 - weights.sum(-1), 0, 1)
-        missing = np.where(missing > 1e-6, missing, 0)
-        entropy = -(_log_product(weights).sum(-1) + _log_product(missing))
+        entropy = entr(weights).sum(-1) + entr(np.where(missing > 1e-6, missing, 0))
         most = np.log(np.broadcast_to(admitted.sum(-1), attends.shape).clip(1))
         measures["entropy"] = _mean(entropy, attends)
         measures["share"] = _mean(entropy / np.where(most > 0, most, 1), attends & (most > 0))
@@ -124,11 +124,6 @@ def measured(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.n
     measures["duplicate"] = _mean((weights * same).sum(-1), repeated)
     measures["induction"] = _mean((weights * after).sum(-1), repeated)
     return measures
-
-
-def _log_product(values: np.ndarray) -> np.ndarray:
-    """Return x ln x, 0 for 0."""
-    return values * np.log(np.where(values > 0, values, 1.0))
 
 
 def _mean(values: np.ndarray, where: np.ndarray) -> np.ndarray:

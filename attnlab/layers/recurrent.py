@@ -220,14 +220,19 @@ class StackedCells(keras.layers.Layer):
         ones = ops.ones(shape, self.compute_dtype)
         return tuple(dropout(ones, training=True) for dropout in self.dropouts)
 
-    def through(self, inputs: Tensor, states: tuple, training: bool | None) -> Tensor:
-        """Return the last cell's output at each step, (B, T, units), of inputs known in advance."""
-        drops = self.drops(inputs, training)
+    def through(self, inputs: Tensor, states: tuple, training: bool | None) -> tuple[Tensor, tuple]:
+        """Return the last cell's states (B, T, units), of inputs known in advance.
+
+        With them come the states of all cells after the last step, as `advance` returns them.
+        """
+        drops, after = self.drops(inputs, training), []
         for number, (cell, first) in enumerate(zip(self.cells, states, strict=True)):
             if number and drops:
                 inputs = inputs * drops[number - 1]
-            inputs = recur_cell(self.kind, cell, inputs, first)[0]
-        return inputs
+            series = recur_cell(self.kind, cell, inputs, first)
+            after.append(tuple(state[..., -1, :] for state in series))
+            inputs = series[0]
+        return inputs, tuple(after)
 
     def advance(self, states: tuple, projected: Tensor, drops: tuple = ()) -> tuple:
         """Return the next states; the output of the last cell is `states[-1][0]`.

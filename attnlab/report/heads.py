@@ -35,7 +35,7 @@ def head_rows(task: Task, model: Any, items: int) -> Iterator[dict[str, Any]]:
     Raises:
         RequestError: the model has no attention to measure.
     """
-    from attnlab.attention.head_measures import measured, recorded
+    from attnlab.attention.head_measures import measure_heads, record_attention
 
     data, tokens = task.head_inputs(model, _TEST, items)
     inputs = [(_TEST, data, tokens)]
@@ -46,14 +46,14 @@ def head_rows(task: Task, model: Any, items: int) -> Iterator[dict[str, Any]]:
         twice = np.tile(half, 2).astype(data.dtype)
         inputs.append((_REPEATED, twice, twice))
     for name, data, tokens in inputs:
-        with recorded(model) as layers:
+        with record_attention(model) as layers:
             model(data, training=False)
         if not layers:
             raise RequestError(
                 "RUN: it has no attention layer of attnlab, so there are no heads to measure."
             )
         for layer, recording in layers.items():
-            measures = measured(recording, tokens)
+            measures = measure_heads(recording, tokens)
             for head in range(recording.weights.shape[1]):
                 numbers = {key: float(values[head]) for key, values in measures.items()}
                 defined = {k: None if math.isnan(v) else v for k, v in numbers.items()}

@@ -16,7 +16,7 @@ from attnlab.attention.contract import (
     query_of,
     results,
 )
-from attnlab.attention.contract import built as built_by
+from attnlab.attention.contract import build_layer as build_random
 from attnlab.attention.keras_internals import keras_mask
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
@@ -24,8 +24,8 @@ from attnlab.errors import RequestError
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
 
-def built(variant, **changes):
-    return built_by(variant.layer, **changes)
+def build_layer(variant, **changes):
+    return build_random(variant.layer, **changes)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_every_mechanism_with_keys_can_have_a_short_convolution(mechanism):
         with pytest.raises(RequestError, match="model.short_convolution"):
             mechanism.layer(short_convolution=2)
         return
-    layer = built(mechanism, short_convolution=2)
+    layer = build_layer(mechanism, short_convolution=2)
     names = {weight.name for weight in layer.weights if weight.name.endswith("_convolution")}
     assert names == {"query_convolution", "keys_convolution", "values_convolution"}
 
@@ -80,7 +80,7 @@ def test_the_yaml_names_the_place_unless_it_is_the_usual_one():
 
 
 def test_weights_sum_to_one_if_the_window_covers_the_memory(variant, query, memory):
-    layer = built(variant)
+    layer = build_layer(variant)
     sums = np.sum(attend(layer, query, memory).weights, -1)
     if layer.weights_are == "signed":
         pytest.skip("its weights add up to anything")
@@ -96,7 +96,7 @@ def test_weights_sum_to_one_if_the_window_covers_the_memory(variant, query, memo
 
 
 def test_masked_positions_get_no_weight_and_the_mask_matters(variant, query, memory):
-    layer = built(variant)
+    layer = build_layer(variant)
     plain = attend(layer, query, memory)
     mask = np.arange(S) != np.argmax(plain.weights, -1)[:, :1, :1]  # without a sparse row's best
     masked = attend(layer, query, memory, mask=mask)
@@ -106,7 +106,7 @@ def test_masked_positions_get_no_weight_and_the_mask_matters(variant, query, mem
 
 
 def test_padding_equals_a_shorter_memory(variant, query, memory):
-    layer = built(variant)
+    layer = build_layer(variant)
     if layer.fixed_length == S and variant.option == "pooling":
         pytest.skip("pooling has weights for one length")
     masked = attend(layer, query[1:], memory[1:], mask=LENGTHS[1:])
@@ -116,7 +116,7 @@ def test_padding_equals_a_shorter_memory(variant, query, memory):
 
 
 def test_masks_broadcast(mechanism, query, memory):
-    layer = built(mechanism)
+    layer = build_layer(mechanism)
     if layer.causal_only:
         pytest.skip("it takes no mask but those of its past and of padding")
     for shape in [(S,), (T, S), (B, 1, S), (1, T, S)]:
@@ -133,7 +133,7 @@ def test_wrong_masks_are_refused(query, memory, mask):
 
 
 def test_the_keras_mask_of_the_memory_is_used(mechanism, query, memory):
-    layer = built(mechanism)
+    layer = build_layer(mechanism)
     memory[1, 3:] = 0
     past = causal_mask(query.shape[1], S)
     masked = keras.layers.Masking()(memory)
@@ -159,7 +159,9 @@ def test_the_context_gets_the_keras_mask_of_the_query(query, memory):
 
 
 def test_every_weight_matters(variant, query, memory):
-    for name, gradient in results(built(variant), query, memory, memory_mask=LENGTHS[:, 0]).items():
+    for name, gradient in results(
+        build_layer(variant), query, memory, memory_mask=LENGTHS[:, 0]
+    ).items():
         if "gradient" in name and "query" not in name and "key_bias" not in name:
             assert np.abs(gradient).max() > 1e-5, name  # key_bias shifts all scores alike
 
@@ -167,7 +169,7 @@ def test_every_weight_matters(variant, query, memory):
 def test_dropout_hits_the_context_not_the_reported_weights(mechanism, query, memory):
     if mechanism.option == "none":
         pytest.skip("there is nothing to drop")
-    first, second = (built(mechanism, dropout=0.5, seed=3) for _ in range(2))
+    first, second = (build_layer(mechanism, dropout=0.5, seed=3) for _ in range(2))
     calm, trained = attend(first, query, memory), attend(first, query, memory, training=True)
     np.testing.assert_array_equal(calm.weights, trained.weights)
     assert np.abs(np.array(calm.context - trained.context)).max() > 1e-3

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.attention import MultiHeadAttention, NoAttention
-from attnlab.attention.head_measures import MEASURES, Looked, measured, recorded
+from attnlab.attention.head_measures import MEASURES, Looked, measure_heads, record_attention
 from attnlab.layers.transformer import TransformerEncoderLayer
 
 B, H, T = 3, 2, 7
@@ -61,7 +61,7 @@ def test_measures_are_the_sums_of_their_definitions(causal, masked):
     weights = looked.weights * admitted
     weights /= weights.sum(-1, keepdims=True)
     looked = looked._replace(weights=weights, admitted=admitted)
-    measures = measured(looked, tokens)
+    measures = measure_heads(looked, tokens)
     for head in range(H):
         for name, value in by_hand(looked, tokens, head).items():
             np.testing.assert_allclose(measures[name][head], value, rtol=1e-6, err_msg=name)
@@ -70,15 +70,15 @@ def test_measures_are_the_sums_of_their_definitions(causal, masked):
 def test_the_rest_of_a_row_is_one_more_outcome():
     looked = Looked(np.full((1, 1, 1, 2), 0.25), np.ones((1, 1, 1, 2), bool), False, True)
     expected = -2 * 0.25 * math.log(0.25) - 0.5 * math.log(0.5)
-    np.testing.assert_allclose(measured(looked)["entropy"], [expected])
+    np.testing.assert_allclose(measure_heads(looked)["entropy"], [expected])
 
 
 def test_what_is_not_defined_is_nan():
     looked, tokens = sequence(shares=False)
-    assert np.isnan(measured(looked, tokens)["entropy"]).all()
-    assert np.isnan(measured(looked)["induction"]).all()
+    assert np.isnan(measure_heads(looked, tokens)["entropy"]).all()
+    assert np.isnan(measure_heads(looked)["induction"]).all()
     across = looked._replace(is_own=False, are_shares=True)
-    measures = measured(across, tokens)
+    measures = measure_heads(across, tokens)
     assert np.isnan(measures["previous"]).all() and not np.isnan(measures["entropy"]).any()
 
 
@@ -98,7 +98,7 @@ def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
         outputs.append(output.attention.weights)
     model = keras.Model(sequence, outputs)
     inputs = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
-    with recorded(model) as layer_looks:
+    with record_attention(model) as layer_looks:
         weights = model(inputs)
     assert [*layer_looks] == ["encoder_0", "encoder_1"]
     for looked, expected in zip(layer_looks.values(), weights, strict=True):
@@ -111,6 +111,6 @@ def test_a_model_is_recorded_layer_by_layer_and_then_no_more():
 def test_a_layer_without_attention_is_left_out():
     query, memory = keras.Input((5, 8)), keras.Input((7, 8))
     model = keras.Model([query, memory], NoAttention()(query, memory).context)
-    with recorded(model) as looks:
+    with record_attention(model) as looks:
         model([np.zeros((1, 5, 8), "float32"), np.zeros((1, 7, 8), "float32")])
     assert looks == {}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from example_page import HOSTILE, TABLE, WEIGHTS, page, shaded_page
 
-from attnlab.views.html.page import encoded, largest, page_text
+from attnlab.views.html.page import encode_weights, largest, page_text
 
 _VOID = {"img", "meta", "input"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -115,10 +115,10 @@ def test_weights_are_bytes_of_the_largest_one():
 
 def test_weights_below_0_are_signed_bytes():
     weights = np.array([0.5, -2.0, np.nan, 0.0])
-    data = encoded(weights, largest(np.nan_to_num(weights)))
+    data = encode_weights(weights, largest(np.nan_to_num(weights)))
     steps = np.frombuffer(base64.b64decode(data.pop("weights")), np.int8)
     assert steps.tolist() == [32, -127, 0, 0] and data == {"signed": True}
-    assert "signed" not in encoded(np.abs(weights), 2.0)
+    assert "signed" not in encode_weights(np.abs(weights), 2.0)
 
 
 def test_shaded_texts_have_the_bytes_of_each_maps_largest_weight():

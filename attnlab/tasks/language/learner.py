@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnlab.attention.head_measures import measured, recorded
+from attnlab.attention.head_measures import measure_heads, record_attention
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.tasks.language.data import ScoredRows, Stream
@@ -124,9 +124,9 @@ class LanguageLearner(InMemoryLearner):
             return report
         details = {**report.details, "sample": self._sample()}
         inputs, tokens = self._task.head_inputs(self.model, "test", _MEASURED)
-        with recorded(self.model) as measures:
+        with record_attention(self.model) as measures:
             self.model(inputs, training=False)
-        first = [measured(looked, tokens)["first"].mean() for looked in measures.values()]
+        first = [measure_heads(looked, tokens)["first"].mean() for looked in measures.values()]
         if first:  # the mean of `first` in `head_measures` over all heads and layers
             details["first_token"] = round(float(np.mean(first)), 5)
         notes = [*report.notes, f"a sample: {' '.join(details['sample'].split())}"]

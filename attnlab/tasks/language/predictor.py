@@ -106,14 +106,14 @@ class GeneratePredictor(Predictor):
         """Draw the attention of all layers on the end of the first text."""
         import numpy as np
 
-        from attnlab.attention.head_measures import recorded
+        from attnlab.attention.head_measures import record_attention
         from attnlab.tasks.language.shown import text_figure
         from attnlab.tasks.shown.run_figures import run_title
 
         vocabulary, (result,) = self.task.vocabulary, results
         text = result["prompt"] + result["texts"][0]["text"]
         tokens = vocabulary.encode(text)[-min(_SHOWN, self.task.context) :]
-        with recorded(self.model) as layers:
+        with record_attention(self.model) as layers:
             self.model(np.array([tokens], np.int32))
         if not layers:
             return None

@@ -66,10 +66,10 @@ def _template() -> jinja2.Template:
         "image": _image,
         "json": _json,
         "kind": lambda record: type(record).__name__,
-        "moving": moving,
+        "slider_parts": slider_parts,
         "side_by_side": _side_by_side,
         "sides_of": lambda table: [_side(n, table) for n in range(len(table.header))],
-        "spoken": spoken,
+        "epoch_labels": epoch_labels,
         "too_far": _too_far,
     }
     return environment.from_string(_file("page.html"))
@@ -122,7 +122,7 @@ def _json(content: Any) -> Markup:
 # --- what a slider changes: the records of all epochs, as the page's script needs them ---------
 
 
-def spoken(epochs: Epochs) -> list[str]:
+def epoch_labels(epochs: Epochs) -> list[str]:
     """Return the text next to the slider at each epoch."""
     return [
         f"epoch {number} of {epochs.numbers[-1]}{f' · {note}' if note else ''}"
@@ -130,7 +130,7 @@ def spoken(epochs: Epochs) -> list[str]:
     ]
 
 
-def moving(slider: Slider) -> Iterator[dict[str, Any]]:
+def slider_parts(slider: Slider) -> Iterator[dict[str, Any]]:
     """Yield the parts below a slider, with what the template and the script need of each."""
     for records in zip(*slider.frames, strict=True):
         first: Any = records[0]
@@ -158,7 +158,7 @@ def _strips(records: Sequence[Strips]) -> dict[str, Any]:
         lines.append({"label": strip.label, "line": line})
     bars = "sizes of weights, which may be below 0" if (weights < 0).any() else "weights"
     note = f"Line: values; bars: {bars}, the highest {most:.3g}. {records[0].x_label}"
-    data = {**encoded(weights, most), "steps": weights.shape[2]}
+    data = {**encode_weights(weights, most), "steps": weights.shape[2]}
     return {"kind": "strips", "strips": lines, "note": note, "data": data}
 
 
@@ -179,7 +179,7 @@ def _canvases(
 ) -> dict[str, Any]:
     """Return maps (epochs, maps, rows, columns) next to each other."""
     rows, columns = weights.shape[2:]
-    data = {**encoded(weights, largest(weights)), "rows": rows, "columns": columns}
+    data = {**encode_weights(weights, largest(weights)), "rows": rows, "columns": columns}
     shown = {"names": names, "ends": ends, "note": note, "image": ""}
     return {"kind": "maps", **shown, "data": data}
 
@@ -257,12 +257,12 @@ def _frame(item: AttentionMap, shaded: bool) -> dict[str, Any]:
     tokens, weights = list(item.rows), np.nan_to_num(item.weights)
     if not shaded:
         scale = max(1.0, largest(weights))
-        data = {"tokens": tokens, **encoded(weights, scale)}
+        data = {"tokens": tokens, **encode_weights(weights, scale)}
         return {**data, "scale": scale} if scale > 1 else data
     most = np.abs(weights).max(axis=(1, 2), initial=0.0)
     scaled = weights / np.where(most > 0, most, 1.0)[:, None, None]
     numbers = [float(f"{value:.5g}") for value in most]
-    return {"tokens": tokens, **encoded(scaled, 1.0), "most": numbers}
+    return {"tokens": tokens, **encode_weights(scaled, 1.0), "most": numbers}
 
 
 def largest(weights: np.ndarray) -> float:
@@ -270,7 +270,7 @@ def largest(weights: np.ndarray) -> float:
     return float(np.abs(weights).max(initial=0.0))
 
 
-def encoded(weights: np.ndarray, most: float) -> dict[str, Any]:
+def encode_weights(weights: np.ndarray, most: float) -> dict[str, Any]:
     """Encode weights as a byte each, in base64: 255 steps up to the largest one.
 
     If there are weights below 0, in 127 steps up and down, and `signed` says so.

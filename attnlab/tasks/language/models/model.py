@@ -15,7 +15,7 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.state import StateAttention
 from attnlab.errors import RequestError
-from attnlab.layers.recurrent import AttentionReadout, StackedCells, recur_cell
+from attnlab.layers.recurrent import AttentionReadout, StackedCells
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
 from attnlab.training.keras_internals import shapes_are_all
@@ -270,7 +270,7 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
 
     def _attended(self, tokens, training):
         embedded = self.dropout(self.embedding(tokens), training=training)
-        states, _ = self._through(embedded, self._empty(ops.shape(tokens)[0]), training)
+        states, _ = self.cells.through(embedded, self._empty(ops.shape(tokens)[0]), training)
         if self.reads == "state":
             return states, None
         return states, self.attention(states, states, causal=True, training=training)
@@ -291,7 +291,7 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
     def next_vectors(self, tokens, index, state) -> tuple[Any, tuple[tuple, Any]]:
         """See `LanguageModel.next_vectors`."""
         before, cache = state
-        states, after = self._through(self.embedding(tokens), before, False)
+        states, after = self.cells.through(self.embedding(tokens), before, False)
         context = None
         if self.reads != "state":
             attended, cache = self.attention.attend_to_past(states, cache, start_index=index)
@@ -303,17 +303,6 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         count = 2 if self.cells.kind == "lstm" else 1
         zeros = ops.zeros((batch, self.width), self.cells.compute_dtype)
         return tuple((zeros,) * count for _ in self.cells.cells)
-
-    def _through(self, inputs, states: tuple, training) -> tuple[Any, tuple]:
-        """Return the last cell's states (B, T, units), and each cell's state at the end."""
-        drops, after = self.cells.drops(inputs, training), []
-        for number, (cell, first) in enumerate(zip(self.cells.cells, states, strict=True)):
-            if number and drops:
-                inputs = inputs * drops[number - 1]
-            outputs = recur_cell(self.cells.kind, cell, inputs, first)
-            after.append(tuple(state[..., -1, :] for state in outputs))
-            inputs = outputs[0]
-        return inputs, tuple(after)
 
 
 class Scores(NamedTuple):

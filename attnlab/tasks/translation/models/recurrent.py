@@ -117,7 +117,7 @@ class RecurrentDecoder(keras.layers.Layer):
         """Decode whole targets, embedded as (B, T, E); return states (B, T, D) and weights."""
         first = self.initial_state(memory)
         if not self.looks_stepwise:
-            tops = self.cells.through(embedded, first.cells, training)
+            tops, _ = self.cells.through(embedded, first.cells, training)
             context, weights = self._look(tops, memory, 0, training)
             return self._read(tops, context, embedded), weights
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
