@@ -311,7 +311,7 @@ def generation(learner) -> Callable[[], object]:
     from attnlab.tasks.language.generation import Generator
 
     generator = Generator(learner.model)
-    return lambda: [*generator.continued([0], tokens=TOKENS - 1, seed=0)]
+    return lambda: [*generator.continue_text([0], tokens=TOKENS - 1, seed=0)]
 
 
 def torch_images() -> Seconds:

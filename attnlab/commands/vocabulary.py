@@ -9,7 +9,7 @@ import click
 
 from attnlab.commands import options
 from attnlab.errors import RequestError
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.vocabulary import nearest
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _files(assets: Path) -> list[Path]:
 
 
 def _word(tokenizer: Tokenizer, word: str) -> str:
-    text = normalized(word)
+    text = normalize(word)
     if tokenizer.unknown(text):
         near = ", ".join(nearest(text, tokenizer.words))
         return f"{word}\tunknown; nearest: {near}" if near else f"{word}\tunknown"

@@ -19,7 +19,7 @@ from attnlab.errors import RequestError
 from attnlab.records.files import write_json
 from attnlab.records.run_directory import RunDirectory, list_runs
 from attnlab.records.sweep_runs import runs_of_sweep
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, pad_rows
 from attnlab.text.vocabulary import cut_warning, unknown_warning
 
@@ -239,7 +239,7 @@ def vectors_by(
     source.fill(encoder)
 
     def vectors(texts: Sequence[str]) -> np.ndarray:
-        texts = [normalized(text) for text in texts]
+        texts = [normalize(text) for text in texts]
         tokens = source.tokenizer.encode(texts)
         words = [word for text in texts for word in source.tokenizer.unknown(text)]
         if warning := unknown_warning(words, set()):

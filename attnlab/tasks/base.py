@@ -251,7 +251,7 @@ def skills(error: float, baselines: Mapping[str, float]) -> tuple[str, dict[str,
     Of equally good baselines the last one is the best: it uses more of the items.
     """
     best = min(reversed([*baselines]), key=baselines.__getitem__)
-    return best, {name: 1.0 - error / own if own else None for name, own in baselines.items()}
+    return best, {name: 1.0 - error / other if other else None for name, other in baselines.items()}
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 from attnlab.encoders.opening import open_source, save_source, saved_source
 from attnlab.records.files import Found, read_assets, write_json
 from attnlab.tasks.base import Task
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import PAD, Tokenizer
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class TextTask(Task):
             self.tokenizer = self.source.tokenizer
             return
         self.tokenizer = Tokenizer.fit(
-            map(normalized, texts),
+            map(normalize, texts),
             kind=self.text["tokenizer"],
             size=self.text["vocabulary"],
             min_count=self.text["min_count"],
@@ -75,11 +75,11 @@ class TextTask(Task):
 
     def unknown(self, text: str) -> list[str]:
         """Return the words of a text that the vocabulary doesn't have, in order."""
-        return self.tokenizer.unknown(normalized(text))
+        return self.tokenizer.unknown(normalize(text))
 
     def is_longer(self, text: str, most: int) -> bool:
         """Return whether a text has more than `most` tokens; a model ignores the rest."""
-        return len(self.tokenizer.encode([normalized(text)])[0]) > most
+        return len(self.tokenizer.encode([normalize(text)])[0]) > most
 
     def words(self, tokens: np.ndarray) -> np.ndarray:
         """Return a readable label per token of rows (N, S), "" for padding."""
@@ -103,11 +103,11 @@ class TextTask(Task):
         def read(content: Mapping[str, Any]) -> tuple[Any, Found]:
             return content["text"], sizes(content)
 
-        found = read_assets(folder / self._file, read, expected=self.text)
+        content = read_assets(folder / self._file, read, expected=self.text)
         self.source, self._is_saved = saved_source(folder), True
         saved = self.source.tokenizer if self.source else Tokenizer.load(folder / _TOKENIZER)
         self.tokenizer = saved
-        return found
+        return content
 
 
 def text_settings(model: InMemoryModel, tokens: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -17,10 +17,10 @@ def cleaner(clean: str = "none", lowercase: bool = False) -> Callable[[str], str
     """
     if clean == "book":
         return book_cleaning
-    return (lambda text: normalized(text.lower())) if lowercase else normalized
+    return (lambda text: normalize(text.lower())) if lowercase else normalize
 
 
-def normalized(text: str) -> str:
+def normalize(text: str) -> str:
     """Return the text in Unicode's composed form, with single spaces, stripped."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
@@ -29,10 +29,10 @@ def normalized(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return the text on one line without zero bytes, cut after 1,000 characters, for CSV files."""
-    return shortened(" ".join(text.replace("\0", " ").split()), 1_000)
+    return shorten(" ".join(text.replace("\0", " ").split()), 1_000)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Cut a text to `most` characters, the last of which is then `…`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -57,4 +57,4 @@ def text_key(text: str, *, ignore_case: bool = False) -> str:
     Tokenizers read texts in this form, so a model can't distinguish texts with equal keys. No text
     may be in two parts of a corpus. `ignore_case` lower-cases the text.
     """
-    return normalized(text.lower() if ignore_case else text)
+    return normalize(text.lower() if ignore_case else text)

@@ -169,7 +169,7 @@ class RawText:
         return first + _character_start(bytes(self.cut(first, at + 1)), at - first)
 
     @classmethod
-    def joined(cls, texts: Iterable[RawText]) -> RawText:
+    def join(cls, texts: Iterable[RawText]) -> RawText:
         """Return texts one after the other."""
         whole = cls()
         whole._pieces = [piece for text in texts for piece in text._pieces]

@@ -169,24 +169,24 @@ def _byte_numbers() -> dict[str, int]:
     return {**letters, **{chr(byte): byte for byte in visible}}
 
 
-def nearest(word: str, known: Collection[str], most: int = 3) -> list[str]:
-    """Return the known words most like a word, the best first; case makes no difference."""
+def nearest(word: str, vocabulary: Collection[str], most: int = 3) -> list[str]:
+    """Return the words of a vocabulary most like a word, the best first, in any case."""
     spelled: dict[str, str] = {}
-    for spelling in known:
+    for spelling in vocabulary:
         spelled.setdefault(spelling.lower(), spelling)
     matches = difflib.get_close_matches(word.lower(), [*spelled], n=most, cutoff=_SIMILAR)
     return [spelled[match] for match in matches]
 
 
 def unknown_warning(
-    words: Iterable[str], warned: set[str], known: Collection[str] = ()
+    words: Iterable[str], warned: set[str], vocabulary: Collection[str] = ()
 ) -> str | None:
     """Return a warning about unknown words, or None if all were `warned` about before.
 
     Args:
         words: words that aren't in the vocabulary.
         warned: words of earlier warnings; the new words are added.
-        known: the words of the vocabulary; the warning names the nearest one of each word.
+        vocabulary: words that are known; the warning names the nearest one of each word.
     """
     new = [word for word in dict.fromkeys(words) if word not in warned]
     if not new:
@@ -194,7 +194,7 @@ def unknown_warning(
     warned.update(new)
     shown = []
     for word in new[:_MOST_NAMED]:
-        similar = nearest(word, known, 1)
+        similar = nearest(word, vocabulary, 1)
         shown.append(f"{word} (nearest known word: {similar[0]})" if similar else word)
     more = ", ..." * (len(new) > _MOST_NAMED)
     return f"not in the model's vocabulary, and read as unknown: {', '.join(shown)}{more}"

@@ -24,24 +24,24 @@ def settings(group: str, name: str, **others) -> dict:
     """
     content = option_content(group, name)
     rules = content.get("rules", {})
-    own = {
+    values = {
         key: rules.get(key, {}).get("auto", value) if value == "auto" else value
         for key, value in content.items()
         if key not in ("name", *NOT_SETTINGS)
     }
     small = {**SMALL, **others}
-    return {key: value if value is None else small.get(key, value) for key, value in own.items()}
+    return {key: value if value is None else small.get(key, value) for key, value in values.items()}
 
 
 def combinations(models: Sequence[str]) -> list[tuple[str, str]]:
     """Each model with each mechanism that its rules allow."""
-    own = {name: option_content("attention", name) for name in mechanisms_for("sunspots")}
-    rules = {name: content["rules"] for name, content in own.items()}
+    contents = {name: option_content("attention", name) for name in mechanisms_for("sunspots")}
+    rules = {name: content["rules"] for name, content in contents.items()}
     return [
         (model, attention)
         for model in models
-        for attention, own in rules.items()
-        if model in own.get("model.name", {}).get("choices", models)
+        for attention, by_setting in rules.items()
+        if model in by_setting.get("model.name", {}).get("choices", models)
     ]
 
 

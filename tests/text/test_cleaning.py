@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from attnlab.text.cleaning import book_cleaning, cleaner, normalized, text_key
+from attnlab.text.cleaning import book_cleaning, cleaner, normalize, text_key
 from attnlab.text.words import split_words
 
 
@@ -36,7 +36,7 @@ def test_cleaning_twice_is_cleaning_once(text, clean, lowercase):
 @given(st.text())
 @example("\U0001d15e")  # a half note, which is taken apart: a symbol and what combines with it
 def test_normalizing_keeps_the_number_of_words(text):
-    assert len(split_words(normalized(text))) == len(split_words(text))
+    assert len(split_words(normalize(text))) == len(split_words(text))
 
 
 def test_texts_that_differ_in_composition_and_white_space_are_one():

@@ -25,9 +25,9 @@ def texts() -> list[str]:
 
 
 def fitted(kind: str, lowercase: bool = False) -> Tokenizer:
-    known = [*texts(), "(dog) Straße", *(f"x {letter}" for letter in UNSPACED), *UNSPACED]
+    sentences = [*texts(), "(dog) Straße", *(f"x {letter}" for letter in UNSPACED), *UNSPACED]
     size = 500 if kind == "bpe" else None
-    return Tokenizer.fit(known, kind=kind, size=size, lowercase=lowercase)
+    return Tokenizer.fit(sentences, kind=kind, size=size, lowercase=lowercase)
 
 
 def read_again(made):

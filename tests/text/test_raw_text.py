@@ -20,7 +20,7 @@ def text(request, tmp_path):
     whole = RawText(path)
     if request.param == "file":
         return whole
-    return RawText.joined([whole.cut(0, 9), RawText(CONTENT[9:20]), whole.cut(20, len(CONTENT))])
+    return RawText.join([whole.cut(0, 9), RawText(CONTENT[9:20]), whole.cut(20, len(CONTENT))])
 
 
 def test_every_cut_is_that_of_the_bytes(text):

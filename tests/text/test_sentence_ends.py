@@ -43,5 +43,5 @@ def test_all_that_can_be_read_is_in_a_sentence(text):
         first[1] <= then[0] for first, then in zip(spans, spans[1:], strict=False)
     )
     inside = {place for start, end in spans for place in range(start, end)}
-    assert all(place in inside for place, each in enumerate(text) if each.isalnum())
+    assert all(place in inside for place, item in enumerate(text) if item.isalnum())
     assert all(text[start:end] == text[start:end].strip() for start, end in spans)

@@ -20,25 +20,25 @@ POINTS = np.array([[0, 0], [0, 1], [0, 0.4], [9, 9], [9, 8], [9, 8.4], [20, 0], 
 
 
 def test_each_centre_has_its_nearest_sentence_in_the_order_of_the_text():
-    found = summary(TEXT, 3, encoder=lambda sentences: POINTS)
-    assert [each.number for each in found] == [2, 5, 8]  # nearest to means 0.47, 8.47, 20.53
-    assert [each.sentences for each in found] == [3, 3, 3]
-    assert found[0].distance == pytest.approx(abs(0.4 - 1.4 / 3))
-    for each in found:
-        assert TEXT[each.start : each.end] == each.text
+    result = summary(TEXT, 3, encoder=lambda sentences: POINTS)
+    assert [item.number for item in result] == [2, 5, 8]  # nearest to means 0.47, 8.47, 20.53
+    assert [item.sentences for item in result] == [3, 3, 3]
+    assert result[0].distance == pytest.approx(abs(0.4 - 1.4 / 3))
+    for item in result:
+        assert TEXT[item.start : item.end] == item.text
 
 
 def test_it_is_scikit_learns_k_means():
-    sentences = [each.text for each in summary(TEXT, 9)]
+    sentences = [item.text for item in summary(TEXT, 9)]
     vectors = tf_idf_vectors(sentences)
     model = KMeans(4, n_init=10, random_state=0).fit(vectors)
     nearest = euclidean_distances(model.cluster_centers_, vectors).argmin(axis=1)
-    assert [each.number for each in summary(TEXT, 4)] == sorted(nearest.tolist())
+    assert [item.number for item in summary(TEXT, 4)] == sorted(nearest.tolist())
 
 
 def test_all_sentences_are_a_summary_and_repeated_ones_count_once():
-    found = summary(f"{TEXT} {TEXT}", 9)
-    assert [each.number for each in found] == list(range(9))
-    assert found[-1].end == len(TEXT)
+    result = summary(f"{TEXT} {TEXT}", 9)
+    assert [item.number for item in result] == list(range(9))
+    assert result[-1].end == len(TEXT)
     with pytest.raises(RequestError, match="--sentences=10: must be at most 9"):
         summary(f"{TEXT} {TEXT}", 10)

@@ -19,11 +19,11 @@ def baselines(train: Sequence[Question], questions: Sequence[Question]) -> dict[
     """Return the answers of each baseline: the best sentence, its longest new phrase, no answer."""
     sentences = best_sentences(train, questions)
     phrases = [
-        longest_new_run(each.question, sentence)
-        for each, sentence in zip(questions, sentences, strict=True)
+        longest_new_run(item.question, sentence)
+        for item, sentence in zip(questions, sentences, strict=True)
     ]
     answers = {"sentence": sentences, "phrase": phrases}
-    if not all(each.answers for each in (*train, *questions)):
+    if not all(item.answers for item in (*train, *questions)):
         answers["no_answer"] = [""] * len(questions)
     return answers
 
@@ -42,14 +42,14 @@ def best_sentences(train: Sequence[Question], questions: Sequence[Question]) -> 
     vectorizer = TfidfVectorizer(
         analyzer=lambda text: split_words(text.lower()), max_features=_MOST_WORDS
     )
-    training_texts = dict.fromkeys(each.text for each in train)
+    training_texts = dict.fromkeys(item.text for item in train)
     vectorizer.fit([sentence for text in training_texts for sentence in sentences_of(text)])
     vectors_of = cache(lambda text: vectorizer.transform(sentences_of(text)))
-    queries = vectorizer.transform([each.question for each in questions])
+    queries = vectorizer.transform([item.question for item in questions])
     sentences = []
-    for number, each in enumerate(questions):
-        similarities = (vectors_of(each.text) @ queries[number].T).toarray().ravel()
-        sentences.append(sentences_of(each.text)[int(np.argmax(similarities))])
+    for number, item in enumerate(questions):
+        similarities = (vectors_of(item.text) @ queries[number].T).toarray().ravel()
+        sentences.append(sentences_of(item.text)[int(np.argmax(similarities))])
     return sentences
 
 

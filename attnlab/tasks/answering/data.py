@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.tasks.answering.corpora import Question
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 from attnlab.text.words import word_spans
 
@@ -62,14 +62,14 @@ class QuestionPart:
 
 def cut_text(tokenizer: Tokenizer, text: str) -> Cut:
     """Tokenize a text; a token that is part of a word gets the span of the whole word."""
-    tokens, numbers = tokenizer.encode_words(normalized(text))
+    tokens, numbers = tokenizer.encode_words(normalize(text))
     words = word_spans(text)  # as many as of the normalised text
     return Cut(tokens, [words[min(number, len(words) - 1)] for number in numbers])
 
 
 def cut_question(tokenizer: Tokenizer, question: str) -> list[int]:
     """Tokenize a question; an empty one becomes UNKNOWN."""
-    (tokens,) = tokenizer.encode([normalized(question)])
+    (tokens,) = tokenizer.encode([normalize(question)])
     return tokens or [UNKNOWN]
 
 
@@ -98,7 +98,7 @@ def make_part(
 
     A window that doesn't contain the whole first answer has no answer, as in BERT's run_squad.
     """
-    cuts = [texts[each.text] for each in questions]
+    cuts = [texts[item.text] for item in questions]
     places = [
         (number, start)
         for number, text in enumerate(cuts)
@@ -108,12 +108,12 @@ def make_part(
     targets = np.zeros((len(places), 2), np.int32)
     rows[:, 0] = START
     for row, (number, start) in enumerate(places):
-        each, text = questions[number], cuts[number]
-        question = [*tokens[each.question][: question_places - 1], END]
+        item, text = questions[number], cuts[number]
+        question = [*tokens[item.question][: question_places - 1], END]
         window = text.tokens[start : start + text_places]
         rows[row, 1 : 1 + len(question)] = question
         rows[row, 1 + question_places : 1 + question_places + len(window)] = window
-        answer = text.holding(each.answers[0].start, each.answers[0].end) if each.answers else None
+        answer = text.holding(item.answers[0].start, item.answers[0].end) if item.answers else None
         if answer and answer[0] >= start and answer[1] - start < len(window):
             targets[row] = answer[0] - start + 1, answer[1] - start + 1
     owners, starts = np.array(places, np.int32).reshape(-1, 2).T

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from attnlab.layers.recurrent import with_whole_loops
 from attnlab.tasks.exported import Exported
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.portable import portable
 from attnlab.text.tokenizers import END, START
 
@@ -21,21 +21,21 @@ def exported(trained: Any, count: int) -> Exported:
     task, model = trained.task, with_whole_loops(trained.model)
     part = task.data.parts["test"]
     rows = part.rows.tokens[:count].astype(np.int32)
-    questions = [normalized(question.question) for question in part.questions[:count]]
+    questions = [normalize(question.question) for question in part.questions[:count]]
     tokenizer = portable(task.tokenizer)
     ids = np.array(tokenizer.model_ids if tokenizer else range(task.tokenizer.size), np.int32)
 
-    def named(logits: Any) -> dict[str, Any]:
+    def with_names(logits: Any) -> dict[str, Any]:
         shares = tf.nn.softmax(logits)
         return {"start": shares[:, 0], "end": shares[:, 1]}
 
     return Exported(
-        function=lambda tokens: named(model(tf.gather(ids, tokens), training=False)),
+        function=lambda tokens: with_names(model(tf.gather(ids, tokens), training=False)),
         inputs={"tokens": (None, rows.shape[1])},
         items={"tokens": rows},
         outputs=lambda: {
             name: shares.numpy()
-            for name, shares in named(model.predict(rows, batch_size=256, verbose=0)).items()
+            for name, shares in with_names(model.predict(rows, batch_size=256, verbose=0)).items()
         },
         tokenizers={_FILE: tokenizer} if tokenizer else {},
         texts={_FILE: (questions, task.tokenizer.encode(questions))} if tokenizer else {},

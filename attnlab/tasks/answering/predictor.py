@@ -74,5 +74,5 @@ class AnswerPredictor(Predictor):
         """Draw the attention of the text's words on the words of the question."""
         from attnlab.tasks.answering.shown import attention_figure
 
-        attention = self.task.looked(self.model, results[0]["question"], self._text)
+        attention = self.task.attention_on(self.model, results[0]["question"], self._text)
         return attention and attention_figure(attention, self.trained.config.names)

@@ -39,7 +39,9 @@ def normalized_answer(text: str) -> str:
     """
     bare = text.lower().translate(_PUNCTUATION)
     if is_unspaced(bare):
-        return " ".join(split_words("".join(each for each in bare if category(each)[0] != "P")))
+        return " ".join(
+            split_words("".join(letter for letter in bare if category(letter)[0] != "P"))
+        )
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
@@ -74,7 +76,7 @@ def best(measure: Callable[[str, str], float], predicted: str, answers: Sequence
 
 def measure(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, np.ndarray]:
     """Return `exact_match` and `f1` per question, (N,), from 0 to 1, for the best right answer."""
-    right = [[answer.text for answer in each.answers] for each in questions]
+    right = [[answer.text for answer in item.answers] for item in questions]
     return {
         name: np.array([best(score, *pair) for pair in zip(answers, right, strict=True)])
         for name, score in {"exact_match": exact, "f1": f1}.items()
@@ -123,12 +125,12 @@ def _predictions(
 
     return {
         "index": np.arange(len(questions)),
-        "id": lines(each.id for each in questions),
-        "question": lines(each.question for each in questions),
-        "answer": lines(each.answers[0].text if each.answers else "" for each in questions),
+        "id": lines(item.id for item in questions),
+        "question": lines(item.question for item in questions),
+        "answer": lines(item.answers[0].text if item.answers else "" for item in questions),
         "prediction": lines(answer.text for answer in predicted),
-        "start": np.array([-1 if each.start is None else each.start for each in predicted]),
-        "end": np.array([-1 if each.end is None else each.end for each in predicted]),
+        "start": np.array([-1 if item.start is None else item.start for item in predicted]),
+        "end": np.array([-1 if item.end is None else item.end for item in predicted]),
         "probability": np.round([answer.probability for answer in predicted], 6),
         "exact_match": scores["exact_match"].astype(int),
         "f1": np.round(scores["f1"], 6),
@@ -164,7 +166,7 @@ def attention_on_questions(
         padding; `answer` and `prediction` (N, 2), first and last place in these words, -1 for none.
     """
     windows = [np.flatnonzero(part.rows.owners == number) for number in range(len(part))]
-    rows = np.array([own[np.argmax(part.rows.targets[own, 0] > 0)] for own in windows])
+    rows = np.array([numbers[np.argmax(part.rows.targets[numbers, 0] > 0)] for numbers in windows])
     tokens = part.rows.tokens[rows]
     weights = attend(tokens)
     if weights is None:

@@ -26,7 +26,7 @@ from attnlab.tasks.shown.item_tables import (
     of_same_items,
 )
 from attnlab.tasks.shown.run_figures import learning_figure, result_line, run_title
-from attnlab.text.cleaning import shortened
+from attnlab.text.cleaning import shorten
 from attnlab.text.vocabulary import UNNAMED
 from attnlab.views.records import (
     BLUE,
@@ -143,7 +143,7 @@ def answer_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """Return a table of questions with small F1 and of some others, with each run's answers."""
 
     def words(name: str, columns: Columns, row: int) -> str:
-        return shortened(str(columns[name][row]), _MOST_CHARACTERS) or _NOTHING
+        return shorten(str(columns[name][row]), _MOST_CHARACTERS) or _NOTHING
 
     def predicted(columns: Columns, row: int) -> str:
         return words("prediction", columns, row) + " ✗" * (not columns["exact_match"][row])

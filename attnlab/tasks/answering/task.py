@@ -86,12 +86,12 @@ class Answer(TextTask):
         key = lru_cache(maxsize=1)(partial(text_key, ignore_case=self.ignores_case(seed)))
         corpus_parts = divide(self.corpus, seed, lambda question: key(question.text))
         train = corpus_parts["train"]
-        unique = dict.fromkeys(each.text for each in train)
-        self.find_tokenizer([*(each.question for each in train), *unique])
+        unique = dict.fromkeys(item.text for item in train)
+        self.find_tokenizer([*(item.question for item in train), *unique])
         asked = [question for questions in corpus_parts.values() for question in questions]
         unique_texts = dict.fromkeys(question.text for question in asked)
         texts = {text: cut_text(self.tokenizer, text) for text in unique_texts}
-        tokens = {each.question: cut_question(self.tokenizer, each.question) for each in asked}
+        tokens = {item.question: cut_question(self.tokenizer, item.question) for item in asked}
         longest = max(len(text.tokens) for text in texts.values())
         self.question_places = 1 + min(max(map(len, tokens.values())), self.text["max_question"])
         self.text_places = min(longest, self.text["max_length"])
@@ -103,7 +103,7 @@ class Answer(TextTask):
             self.text_places = min(self.text_places, most - self.question_places - 2)
             decisive += [self.tokenizer.vocabulary, self.text_places]
         notes = [*self.corpus.notes]
-        if cut := sum(len(tokens[each.question]) >= self.question_places for each in asked):
+        if cut := sum(len(tokens[item.question]) >= self.question_places for item in asked):
             notes.append(f"The end of {cut:,} of the {len(asked):,} questions was cut off.")
         sizes = {**self._sizes, "stride": self.text["stride"]}
         parts = {
@@ -174,8 +174,8 @@ class Answer(TextTask):
 
     def part_of(self, questions: Sequence[Question]) -> QuestionPart:
         """Return questions about any texts as a part."""
-        tokens = {each.question: cut_question(self.tokenizer, each.question) for each in questions}
-        texts = {each.text: cut_text(self.tokenizer, each.text) for each in questions}
+        tokens = {item.question: cut_question(self.tokenizer, item.question) for item in questions}
+        texts = {item.text: cut_text(self.tokenizer, item.text) for item in questions}
         return make_part(questions, tokens, texts, stride=self.text["stride"], **self._sizes)
 
     def answer(self, model: keras.Model, question: str, text: str) -> PredictedAnswer:
@@ -187,7 +187,9 @@ class Answer(TextTask):
         (answer,) = self.predicted_answers(self._predict(model, part), part)
         return answer
 
-    def looked(self, model: keras.Model, question: str, text: str) -> dict[str, np.ndarray] | None:
+    def attention_on(
+        self, model: keras.Model, question: str, text: str
+    ) -> dict[str, np.ndarray] | None:
         """Return `attention_on_questions` around the predicted answer."""
         from attnlab.tasks.answering.report import attention_on_questions
 

@@ -47,7 +47,7 @@ class Images(ClassificationTask):
         self, parts: Mapping[str, Sequence[LabelledImage]]
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the pixels of each part; see `ClassificationTask.convert`."""
-        pixels = {name: np.stack([each.pixels for each in part]) for name, part in parts.items()}
+        pixels = {name: np.stack([image.pixels for image in part]) for name, part in parts.items()}
         return pixels, [], []
 
     def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:

@@ -76,11 +76,11 @@ class ClassPredictor(Predictor):
         for item in inputs:
             result: dict[str, Any] = {self.noun: item, "class": None, "probabilities": {}}
             if item.strip():
-                own = next(shares)
-                result["class"] = self.task.classes[int(own.argmax())]
+                probabilities = next(shares)
+                result["class"] = self.task.classes[int(probabilities.argmax())]
                 result["probabilities"] = {
                     name: round(float(share), 6)
-                    for name, share in zip(self.task.classes, own, strict=True)
+                    for name, share in zip(self.task.classes, probabilities, strict=True)
                 }
             if not self._has_images:
                 result["unknown"] = self.unknown(item)

@@ -55,7 +55,7 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
     predicted, names = probabilities.argmax(axis=1), np.array(data.classes, object)
     metrics = measures(items.labels, probabilities)
     rule_metrics = {name: measures(items.labels, shares) for name, shares in rules.items()}
-    errors = {name: 1.0 - (own["accuracy"] or 0.0) for name, own in rule_metrics.items()}
+    errors = {name: 1.0 - (scores["accuracy"] or 0.0) for name, scores in rule_metrics.items()}
     best, by_baseline = skills(1.0 - (metrics["accuracy"] or 0.0), errors)
     details: dict[str, Any] = {}
     if len(names) <= _MOST_CONFUSED:
@@ -75,7 +75,7 @@ def build_report(data: LabelledData, part: str, probabilities: np.ndarray) -> Re
         details["groups"] = measure_groups(items.groups, items.labels == predicted)
     if len(names) <= _MOST_COLUMNS:
         columns |= {f"p_{name}": shares[:, number] for number, name in enumerate(names)}
-    columns |= {name: names[own.argmax(axis=1)] for name, own in rules.items()}
+    columns |= {name: names[rule.argmax(axis=1)] for name, rule in rules.items()}
     return Report(
         metrics=metrics,
         baselines=rule_metrics,

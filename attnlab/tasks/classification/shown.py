@@ -33,7 +33,7 @@ from attnlab.tasks.shown.run_figures import (
     run_title,
     vocabulary_figure,
 )
-from attnlab.text.cleaning import shortened
+from attnlab.text.cleaning import shorten
 from attnlab.text.vocabulary import UNNAMED
 from attnlab.views.records import (
     BLUE,
@@ -212,7 +212,7 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
     """
 
     def words(name: str, columns: Columns, row: int) -> str:
-        return shortened(str(columns[name][row]), _MOST_CHARACTERS)
+        return shorten(str(columns[name][row]), _MOST_CHARACTERS)
 
     def predicted(columns: Columns, row: int) -> str:
         prediction = columns["prediction"][row]
@@ -235,7 +235,13 @@ def item_records(runs: Sequence[ReportedRun]) -> list[Record]:
     groups = {run.label: run.metrics["groups"] for run in runs if run.metrics.get("groups")}
     names = dict.fromkeys(name for scores in groups.values() for name in scores)
     rows = [
-        [name, *(f"{own[name]['accuracy']:.3f}" if name in own else "-" for own in groups.values())]
+        [
+            name,
+            *(
+                f"{scores[name]['accuracy']:.3f}" if name in scores else "-"
+                for scores in groups.values()
+            ),
+        ]
         for name in names
     ]
     return [*records, Table("accuracy by group", ["group", *groups], rows)] if rows else records

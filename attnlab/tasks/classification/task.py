@@ -14,7 +14,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.classification.base import FILE, ClassificationTask, probabilities
 from attnlab.tasks.classification.corpora import LabelledText, TextCorpus
 from attnlab.tasks.text_task import TextTask, text_settings
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import UNKNOWN, pad_rows
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class Classify(TextTask, ClassificationTask):
         self, parts: Mapping[str, Sequence[LabelledText]]
     ) -> tuple[dict[str, np.ndarray], list[str], list[Any]]:
         """Return the tokens (N, S) of each part; see `ClassificationTask.convert`."""
-        self.find_tokenizer(each.text for each in parts["train"])
-        tokens = {name: self._encode([each.text for each in part]) for name, part in parts.items()}
+        self.find_tokenizer(item.text for item in parts["train"])
+        tokens = {name: self._encode([item.text for item in part]) for name, part in parts.items()}
         settings: list[Any] = [self.text]
         lengths = [len(row) for row in chain.from_iterable(tokens.values())]
         self.length = min(max(lengths), self.text["max_length"])
@@ -84,7 +84,7 @@ class Classify(TextTask, ClassificationTask):
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize texts; a text without tokens becomes one unknown token."""
-        return [row or [UNKNOWN] for row in self.tokenizer.encode(list(map(normalized, texts)))]
+        return [row or [UNKNOWN] for row in self.tokenizer.encode(list(map(normalize, texts)))]
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Pad rows to (N, S) int32; longer rows are cut at the end."""

@@ -69,7 +69,7 @@ class VisionTransformer(InMemoryModel):
         rates = np.linspace(0, stochastic_depth, len(attention)).tolist()
         self.encoder = [
             VisionTransformerLayer(
-                attention=each,
+                attention=mechanism,
                 units=units,
                 feed_forward=feed_forward,
                 dropout=dropout,
@@ -77,7 +77,7 @@ class VisionTransformer(InMemoryModel):
                 epsilon=_EPSILON,
                 name=f"encoder_{number}",
             )
-            for number, (each, rate) in enumerate(zip(attention, rates, strict=True))
+            for number, (mechanism, rate) in enumerate(zip(attention, rates, strict=True))
         ]
         self.final_norm = LayerNormalization(epsilon=_EPSILON, name="final_norm")
         self.output_layer = keras.layers.Dense(classes, name="output")
@@ -159,8 +159,8 @@ class VisionTransformerLayer(TransformerEncoderLayer):
 
     def after(self, number, vectors, result, training):
         """Add the output of a sub-layer, or skip it."""
-        kept = self.skips[number](result, training=training)
-        return super().after(number, vectors, kept, training)
+        result = self.skips[number](result, training=training)
+        return super().after(number, vectors, result, training)
 
 
 class Augmentation(keras.layers.Layer):
@@ -185,7 +185,7 @@ class Augmentation(keras.layers.Layer):
         if self.flip:
             images = tf.where(self._draw(images, 0, 2) > 0, images[:, :, ::-1], images)
         for axis in (1, 2) if self.shift else ():
-            images = self._shifted(images, axis)
+            images = self._shift(images, axis)
         return images
 
     def _draw(self, images, least: int, below: int):
@@ -194,7 +194,7 @@ class Augmentation(keras.layers.Layer):
 
         return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
 
-    def _shifted(self, images, axis: int):
+    def _shift(self, images, axis: int):
         size = images.shape[axis]
         start = self._draw(images, -self.shift, self.shift + 1)[:, :, 0, 0]  # (B, 1)
         places = tf.range(size)[None] - start  # (B, size), the original place of each line

@@ -142,7 +142,7 @@ def digest_of(decisive: Any) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-def listed(names: Iterable[str], most: int = 5) -> str:
+def join_names(names: Iterable[str], most: int = 5) -> str:
     """Join the first names, and the number of further ones."""
     names = [*names]
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

@@ -92,7 +92,7 @@ def divide(corpus: Corpus, seed: int, key: Callable[[Any], str]) -> dict[str, li
     parts = {part: [*items] for part, items in corpus.parts.items()}
     train, keys = parts["train"], [key(item) for item in parts["train"]]
     later = {key(item) for part, items in parts.items() if part != "train" for item in items}
-    if repeated := sum(own in later for own in keys):
+    if repeated := sum(key in later for key in keys):
         corpus.note(
             f"{repeated:,} of {len(train):,} {corpus.noun}s of train are also in a later part; "
             "they stay."

@@ -51,12 +51,12 @@ class Published:
         if not url.startswith(("http://", "https://")):
             raise RequestError(f"{section}.url: expected http:// or https://, got {url!r}.")
         path = self.path(folder, url)
-        known = self.sha256 if url == self.url else None
+        expected = self.sha256 if url == self.url else None
         pooch.get_logger().setLevel("WARNING")
         store = pooch.create(
             path.parent,
             base_url="",
-            registry={path.name: known and f"sha256:{known}"},
+            registry={path.name: expected and f"sha256:{expected}"},
             urls={path.name: url},
             retry_if_failed=3,
         )
@@ -83,7 +83,9 @@ class Published:
                 f"{url}: download failed: {reason}. Without a network, set {section}.path."
             ) from error
         except ValueError as error:  # pooch raises it for another digest
-            raise RequestError(f"{url}: expected the file with SHA-256 {known}: {error}") from error
+            raise RequestError(
+                f"{url}: expected the file with SHA-256 {expected}: {error}"
+            ) from error
 
 
 class _Bytes:

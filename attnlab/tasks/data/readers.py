@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.data.corpus import PARTS, listed
+from attnlab.tasks.data.corpus import PARTS, join_names
 from attnlab.text.reading import decode_text, is_hidden
 
 _GZIP = b"\x1f\x8b"
@@ -113,8 +113,8 @@ def _find_columns(
         else:
             what = "is the name of several columns" if str(column) in names else "is no column"
             raise RequestError(
-                f"{setting}: {column} {what} of {path}. Columns are: {listed(names, 20)}; or give "
-                f"a position from 1 to {len(names)}."
+                f"{setting}: {column} {what} of {path}. Columns are: {join_names(names, 20)}; or "
+                f"give a position from 1 to {len(names)}."
             )
     if len({*places}) < len(places):
         raise RequestError(f"{', '.join(columns)}: expected different columns, got one twice.")
@@ -139,7 +139,8 @@ def class_files(
     names = {place.name for place in _visible(folder)}
     if others := names - {*PARTS} if "train" in names else ():
         raise RequestError(
-            f"{key}: expected only train, validation and test in {folder}, got {listed(others)}."
+            f"{key}: expected only train, validation and test in {folder}, got "
+            f"{join_names(others)}."
         )
     parts = {part: folder / part for part in PARTS if part in names}
     files = {}

@@ -1,7 +1,8 @@
 """Tokens on disk: written once into a folder of the cache, then read as memory maps.
 
-A corpus may be larger than memory: `prepared` makes a folder, whose files a `TokenWriter` writes
-piece by piece, and `Tokens.open` maps. For a text without sentences only `Tokens.tokens` is read.
+A corpus may be larger than memory: `prepare_folder` makes a folder, whose files a `TokenWriter`
+writes piece by piece, and `Tokens.open` maps. For a text without sentences only `Tokens.tokens` is
+read.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Tokens:
             total += np.bincount(self.tokens[start : start + _BLOCK], minlength=size)
         return total
 
-    def padded(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
+    def pad(self, rows: np.ndarray, width: int | None = None) -> np.ndarray:
         """Return some rows, padded with zeros at the end: (len(rows), width) int32.
 
         Row number -1 is a row of zeros. The default `width` is that of the longest row.
@@ -97,7 +98,7 @@ class Tokens:
 class TokenWriter:
     """Appends rows of tokens to PATH.tokens.bin; the end writes PATH.offsets.npy.
 
-    Use it in a `with` statement, in a folder of `prepared`: files of a killed process are
+    Use it in a `with` statement, in a folder of `prepare_folder`: files of a killed process are
     incomplete. `size`, the number of tokens of the vocabulary, determines their type.
     """
 
@@ -122,7 +123,7 @@ class TokenWriter:
         np.save(f"{self._path}.offsets.npy", _offsets(lengths))
 
 
-def prepared(folder: Path, make: Callable[[Path], None], what: str) -> str:
+def prepare_folder(folder: Path, make: Callable[[Path], None], what: str) -> str:
     """Make a folder of the cache unless it is there and undamaged; return its SHA-256.
 
     One process at a time makes a folder; others wait for it. A folder is renamed when it is

@@ -263,7 +263,7 @@ def linear(samples: Samples, part: str, history: int) -> dict[str, np.ndarray]:
     return forecasts
 
 
-def repeated(
+def repeat_values(
     panel: Sequence[TimeSeries], part: str, horizon: int, period: int | None
 ) -> dict[str, np.ndarray]:
     """Forecast each series by its last value, its season, and its mean, in natural units.

@@ -107,13 +107,13 @@ class Forecaster(InMemoryModel, ABC):
 
     def encode(self, history, training=None) -> tuple:
         """Encode histories (..., B, S, 1 + K) for `decode`; leading axes are of stacked runs."""
-        window, *level = self._normalized(history)
-        return window, self._encoded(window, training), *level
+        window, *level = self._normalize(history)
+        return window, self._encode_window(window, training), *level
 
     def decode(self, encoded, training=None):
         """Return the forecast (B, horizon) from the result of `encode`."""
         window, encoded, *level = encoded
-        straight = self._straight(window)
+        straight = self._linear_terms(window)
         forecast = ops.cast(self._forecast(encoded, straight, training), "float32")
         for part in straight:
             forecast = forecast + part
@@ -124,7 +124,7 @@ class Forecaster(InMemoryModel, ABC):
     def attend(self, history):
         """Return attention weights (B, H, T, S); None if the model has no attention."""
         window, encoded, *_ = self.encode(history, False)
-        return self._weights(encoded, self._straight(window))
+        return self._weights(encoded, self._linear_terms(window))
 
     def fit_highway(self, train: Examples, held_out: Examples | None = None) -> None:
         """Set the linear part to the ridge regression of the targets; see `ridge`.
@@ -133,13 +133,13 @@ class Forecaster(InMemoryModel, ABC):
         With `normalization="last"` and `highway="all"` this is NLinear.
         """
         solution = ridge(
-            *self._left_to_highway(*train), held_out and self._left_to_highway(*held_out)
+            *self._highway_examples(*train), held_out and self._highway_examples(*held_out)
         )
         self.linear.kernel.assign(solution.kernel)
         self.linear.bias.assign(solution.bias)
 
-    def _left_to_highway(self, history: np.ndarray, target: np.ndarray) -> Examples:
-        window, *level = map(np.asarray, self._normalized(history))
+    def _highway_examples(self, history: np.ndarray, target: np.ndarray) -> Examples:
+        window, *level = map(np.asarray, self._normalize(history))
         if self.normalization == "last":
             target = target - level[0]
         elif self.normalization == "mean":
@@ -160,7 +160,7 @@ class Forecaster(InMemoryModel, ABC):
     def _values_per_item(self) -> int:
         return _STACK_VALUES  # none is stacked
 
-    def _normalized(self, history) -> tuple:
+    def _normalize(self, history) -> tuple:
         """Return the normalized history, and with normalization its scale or newest value."""
         if self.normalization == "none":
             return (history,)
@@ -171,14 +171,14 @@ class Forecaster(InMemoryModel, ABC):
         scale = ops.mean(ops.abs(series), axis=-2, keepdims=True) + _LEAST_SCALE
         return ops.concatenate([series / scale, inputs], axis=-1), scale[..., 0, :]
 
-    def _straight(self, window) -> list:
+    def _linear_terms(self, window) -> list:
         """Return the terms added to the network's forecast, (B, horizon) or (B, 1) each."""
         parts = [self.linear(window[:, -self.highway :, 0])] if self.highway else []
         if self.anchor:
             parts.append(window[:, -1, :1])
         return parts
 
-    def _encoded(self, window, training):
+    def _encode_window(self, window, training):
         return window
 
     def _forecast(self, encoded, straight, training):
@@ -230,7 +230,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         self.encoder.build(history_shape)
         return self.build_look((*history_shape[:2], self.encoder.width))
 
-    def _encoded(self, window, training):
+    def _encode_window(self, window, training):
         return self.encoder(window, training=training)
 
     def _features(self, encoded, training):
@@ -292,29 +292,29 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         self.cells.build((None, self.at_once), entering)
         return super()._build_features(history_shape)
 
-    def _encoded(self, window, training):
+    def _encode_window(self, window, training):
         newest = window[..., -self.at_once :, 0]
         return self.encoder.encode(window, training=training), newest
 
     def _forecast(self, encoded, straight, training):
-        written, _ = self._written(encoded, straight, training)
-        return ops.reshape(written, (-1, len(self.ahead) * self.at_once))[:, : self.horizon]
+        steps, _ = self._decode_steps(encoded, straight, training)
+        return ops.reshape(steps, (-1, len(self.ahead) * self.at_once))[:, : self.horizon]
 
     def _weights(self, encoded, straight):
         if self.reads == "state":
             return None
-        _, asked = self._written(encoded, straight, False)
+        _, queries = self._decode_steps(encoded, straight, False)
         memory = self.attention.project(encoded[0].states)
         # One at a time: a mechanism may treat several queries as consecutive positions.
         look = partial(self._look, memory=memory, training=False)
-        weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(asked, 0, 1))
+        weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(queries, 0, 1))
         return ops.moveaxis(weights[..., 0, :], 0, 2)
 
-    def _written(self, encoded, straight, training) -> tuple:
+    def _decode_steps(self, encoded, straight, training) -> tuple:
         """Return the forecasts of all steps, (B, T, at_once), and their queries, (B, T, W)."""
         states, first = encoded
         memory = () if self.reads == "state" else self.attention.project(states.states)
-        known = self._in_steps(straight, first)
+        linear_parts = self._in_steps(straight, first)
 
         def look(query):
             if self.reads == "state":
@@ -322,7 +322,7 @@ class EncoderDecoderForecaster(RecurrentForecaster):
             return self._look(query[:, None], memory, training).context[:, 0]
 
         def step(index, state, entering):
-            (cells, newest), (known, drops) = state, entering
+            (cells, newest), (linear_parts, drops) = state, entering
             projected = self.cells.project(ops.cast(newest, self.compute_dtype))
             if self.before:
                 context = look(query := cells[-1][0])
@@ -330,25 +330,25 @@ class EncoderDecoderForecaster(RecurrentForecaster):
             cells = self.cells.advance(cells, projected, drops)
             if not self.before:
                 context = look(query := cells[-1][0])
-            written = ops.cast(self.head(self.read(context, cells[-1][0])), "float32")
-            return (cells, known + written), (written, ops.cast(query, "float32"))
+            forecast = ops.cast(self.head(self.read(context, cells[-1][0])), "float32")
+            return (cells, linear_parts + forecast), (forecast, ops.cast(query, "float32"))
 
         last = tuple(  # of both directions per layer, (B, W), W their joint width
             tuple(ops.concatenate(parts, axis=-1) for parts in zip(*directions, strict=True))
             for directions in states.last
         )
-        entering = known, self.cells.drops(known, training)
+        entering = linear_parts, self.cells.drops(linear_parts, training)
         widths = [self.at_once, self.encoder.width]
         return through_time(step, (last, first), entering, widths, "float32")
 
     def _in_steps(self, straight, newest):
         """Return the sum of the linear parts, divided into steps: (B, T, at_once)."""
-        known = ops.zeros((ops.shape(newest)[0], self.horizon), "float32")
+        total = ops.zeros((ops.shape(newest)[0], self.horizon), "float32")
         for part in straight:
-            known = known + part
+            total = total + part
         missing = -self.horizon % self.at_once
-        known = ops.pad(known, [[0, 0], [0, missing]])
-        return ops.reshape(known, (-1, len(self.ahead), self.at_once))
+        total = ops.pad(total, [[0, 0], [0, missing]])
+        return ops.reshape(total, (-1, len(self.ahead), self.at_once))
 
 
 def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentForecaster:

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
 from attnlab.tasks.forecasting.csv_series import Form, Panel, read_panel
-from attnlab.tasks.forecasting.measures import AHEAD, Examples, Yardstick, linear, repeated
+from attnlab.tasks.forecasting.measures import AHEAD, Examples, Yardstick, linear, repeat_values
 from attnlab.tasks.forecasting.steps import season
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 from attnlab.tasks.forecasting.time_series import (
@@ -22,7 +22,7 @@ from attnlab.tasks.forecasting.time_series import (
     concatenate,
     digest,
     histories,
-    joined,
+    join_windows,
     sliding,
     targets,
 )
@@ -63,7 +63,7 @@ class SplitSeries(ForecastingTask):
         self.period = self._find_period()
         self.origins = [series.end(self.history) for series in self.members]
         parts = {
-            part: joined(
+            part: join_windows(
                 [series.windows(part, self.history, self.horizon) for series in self.members]
             )
             for part in self.members[0].first
@@ -151,7 +151,7 @@ class SplitSeries(ForecastingTask):
     def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
         tested, fitted = self.splits.parts[part], linear(self._samples, part, self.history)
         scaled = {name: self.report_units(values, tested) for name, values in fitted.items()}
-        return repeated(self.members, part, self.horizon, self.period) | scaled
+        return repeat_values(self.members, part, self.horizon, self.period) | scaled
 
     def _samples(self, part: str | None, length: int) -> Examples | None:
         """Return windows of all series and their targets; see `measures.Samples`."""

@@ -156,9 +156,9 @@ class ForecastingTask(Task):
         ids = [origin.id for origin in self.origins]
         if name in ids or (name is None and len(ids) == 1):
             return self.origins[ids.index(name) if name in ids else 0]
-        from attnlab.tasks.data.corpus import listed
+        from attnlab.tasks.data.corpus import join_names
 
-        names = listed(ids) if any(ids) else "none, since the run's only series has no id"
+        names = join_names(ids) if any(ids) else "none, since the run's only series has no id"
         hint = did_you_mean(name or "", ids)
         raise RequestError(f"--id: expected an id of the run ({names}), got {name}.{hint}")
 
@@ -390,6 +390,6 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
     )
 
 
-def refuse(key: str, expected: str, given: Any) -> NoReturn:
+def refuse(key: str, expected: str, value: Any) -> NoReturn:
     """Raise a RequestError that says `task.<key>: expected <expected>, got <given>`."""
-    raise RequestError(f"task.{key}: expected {expected}, got {given!r}")
+    raise RequestError(f"task.{key}: expected {expected}, got {value!r}")

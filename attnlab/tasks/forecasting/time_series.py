@@ -144,7 +144,7 @@ class Windows:
         return np.argsort(self.target[:, 0], kind="stable")[ranks]
 
 
-def joined(parts: Sequence[Windows]) -> Windows:
+def join_windows(parts: Sequence[Windows]) -> Windows:
     """Concatenate the windows of several series."""
     columns = zip(*(vars(part).values() for part in parts), strict=True)
     return Windows(*map(concatenate, columns))

@@ -65,12 +65,12 @@ class KneserNey:
                 below = np.zeros(len(keys), np.int64)  # n-gram -> itself without its first token
                 below[numbers] = shorter[seen]
                 left = np.bincount(below, minlength=len(self._keys[-1]))
-                self._counts[-1] = self._discounted(self._keys[-1], left, shorter_histories)
-            self._counts.append(self._discounted(keys, np.bincount(numbers), histories))
+                self._counts[-1] = self._discount(self._keys[-1], left, shorter_histories)
+            self._counts.append(self._discount(keys, np.bincount(numbers), histories))
             self._keys.append(keys)
             shorter_histories, histories = histories, len(keys)
 
-    def _discounted(self, keys: np.ndarray, counts: np.ndarray, histories: int) -> _Counts:
+    def _discount(self, keys: np.ndarray, counts: np.ndarray, histories: int) -> _Counts:
         history, discounts = keys // self.tokens, _discounts(counts)[counts.clip(max=3)]
         sums = (np.bincount(history, weights, histories) for weights in (counts, discounts))
         return _Counts(counts - discounts, *sums)

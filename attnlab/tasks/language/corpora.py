@@ -123,7 +123,7 @@ class TextFiles(Text):
             if texts and bytes(texts[-1].cut(len(texts[-1]) - 1, len(texts[-1]))) != b"\n":
                 texts.append(RawText(b"\n"))
             texts += [text] if len(text) else []
-        whole = RawText.joined(texts)
+        whole = RawText.join(texts)
         if not any(block.strip() for block in whole.blocks()):
             expected = "text" if place.is_file() else f"text in files {' or '.join(_SUFFIXES)}"
             raise RequestError(f"data.path: {place}: expected {expected}, got none.")

@@ -158,8 +158,8 @@ class AssociativeRecall(GeneratedRows):
     def draw(self, rng: np.random.Generator, rows: int, longer: bool) -> Rows:  # noqa: D102
         pairs, half = self.pairs, self.vocabulary // 2
         slots = (self.length - 2 * pairs) // 2
-        keys = 1 + different(rng, rows, half - 1, pairs)
-        values = half + different(rng, rows, self.vocabulary - half, pairs)
+        keys = 1 + distinct_numbers(rng, rows, half - 1, pairs)
+        values = half + distinct_numbers(rng, rows, self.vocabulary - half, pairs)
         tokens = np.zeros((rows, self.length), np.int32)
         tokens[:, 0 : 2 * pairs : 2], tokens[:, 1 : 2 * pairs : 2] = keys, values
         # The largest of log p + Gumbel noise are a draw without replacement (Vieira 2014).
@@ -175,7 +175,7 @@ class AssociativeRecall(GeneratedRows):
         return Rows(tokens, targets)
 
 
-def different(rng: np.random.Generator, rows: int, choices: int, count: int) -> np.ndarray:
+def distinct_numbers(rng: np.random.Generator, rows: int, choices: int, count: int) -> np.ndarray:
     """Draw `count` different numbers below `choices` per row, in random order: (rows, count).
 
     Numbers that repeat an earlier one in their row are drawn again until none is left. That favors

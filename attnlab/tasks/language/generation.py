@@ -29,7 +29,7 @@ class Generator:
         self._read = compiled(self._state_after, jit=False, signature=any_length)
         self._draw = compiled(self._chunk, jit=False)
 
-    def continued(
+    def continue_text(
         self, prompt: Sequence[int], *, texts: int = 1, tokens: int, seed: int = 0
     ) -> Iterator[np.ndarray]:
         """Yield the next token of each of N = `texts` continuations, (N,) int32, `tokens` times.

@@ -135,7 +135,7 @@ class LanguageLearner(InMemoryLearner):
     def _sample(self) -> str:
         """Return the first tokens of the test text, and the model's continuation."""
         start = self._example[0][0, :_START].tolist()
-        steps = self._generator.continued(start, tokens=_SAMPLE, seed=self._seed)
+        steps = self._generator.continue_text(start, tokens=_SAMPLE, seed=self._seed)
         return self._task.vocabulary.decode([*start, *(int(step[0]) for step in steps)])
 
     @cached_property
@@ -184,7 +184,7 @@ class MaskedWordLearner(LanguageLearner):
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:  # noqa: D102
         numbers = chunk.indices.reshape(-1)
-        rows = self._rows.padded(numbers, self._task.width)
+        rows = self._rows.pad(numbers, self._task.width)
         lengths = None if self._lengths is None else self._rows.lengths[numbers]
         self.program.feed(rows, rows, lengths)
         places = np.arange(len(numbers), dtype=np.int32).reshape(chunk.indices.shape)

@@ -22,14 +22,14 @@ from attnlab.tasks.language.text.masking import (
     Guess,
     best_words,
     choose,
-    filled_in,
+    fill_in,
     labels,
     tokens_of,
 )
 from attnlab.tasks.language.text.reading import (
+    blocks_to_fit,
     documents_of,
     encode_documents,
-    fitted_blocks,
     tokenize,
 )
 from attnlab.tasks.text_task import TextTask
@@ -87,7 +87,7 @@ class MaskedWords(CorpusTask, TextTask):
         by_line = self.corpus.has_documents_by_line
 
         def fit() -> Tokenizer:
-            blocks = fitted_blocks(self.corpus)
+            blocks = blocks_to_fit(self.corpus)
             texts = (text for block in blocks for text in documents_of(block, by_line))
             settings = {name: self.text[name] for name in ("min_count", "lowercase")}
             settings["kind"] = self.text["tokenizer"]
@@ -101,7 +101,7 @@ class MaskedWords(CorpusTask, TextTask):
         self.width = max(int(part.lengths.max(initial=0)) for part in rows.values())
         parts: dict[str, Tokens | Rows] = {"train": rows["train"]}
         for name in ("validation", "test"):
-            tokens = rows[name].padded(np.arange(len(rows[name])), self.width)
+            tokens = rows[name].pad(np.arange(len(rows[name])), self.width)
             parts[name] = chosen = choose(tokens, self.mask, seed=0)
             if (chosen.targets == PADDING).all():
                 what = f"words of the vocabulary in {name}"
@@ -142,7 +142,7 @@ class MaskedWords(CorpusTask, TextTask):
         if isinstance(rows, Rows):
             tokens = np.where(rows.targets != PADDING, rows.targets, rows.tokens)[:count]
         else:
-            tokens = rows.padded(np.arange(min(count, len(rows))), self.width)
+            tokens = rows.pad(np.arange(min(count, len(rows))), self.width)
         return tokens, np.where(tokens != PAD, tokens, -1)
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
@@ -180,7 +180,7 @@ class MaskedWords(CorpusTask, TextTask):
         return best_words(self.tokenizer, np.asarray(model(rows, training=False))[0, places], count)
 
     def served_text(self, model: Any, text: str) -> str:  # noqa: D102
-        return filled_in(text, self.fill(model, text))
+        return fill_in(text, self.fill(model, text))
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer, and the settings and sizes of tokenization."""

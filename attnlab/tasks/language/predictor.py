@@ -85,7 +85,7 @@ class GeneratePredictor(Predictor):
                     f"warning: the model reads {longest:,} tokens, the last of the {len(tokens):,} "
                     "of this prompt."
                 )
-            drawn = np.stack([*generator.continued(tokens, **self._size)], axis=1).tolist()
+            drawn = np.stack([*generator.continue_text(tokens, **self._size)], axis=1).tolist()
             texts = []
             for new in drawn:
                 text = vocabulary.decode([*tokens, *new])[len(vocabulary.decode(tokens)) :]
@@ -154,7 +154,7 @@ class FillPredictor(Predictor):
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the filled-in text and the words for each mask; a blank line stays blank."""
-        from attnlab.tasks.language.text.masking import filled_in
+        from attnlab.tasks.language.text.masking import fill_in
 
         for text in inputs:
             self._done += 1
@@ -164,7 +164,7 @@ class FillPredictor(Predictor):
                 [{"word": word, "probability": round(share, 6)} for word, share in words]
                 for words in guesses
             ]
-            filled = filled_in(text, guesses)
+            filled = fill_in(text, guesses)
             yield {"text": text, "filled": filled, "masks": masks, "unknown": self.unknown(text)}
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from attnlab.tasks.language.baselines import MOST_TOKENS, KneserNey, word_baseli
 from attnlab.tasks.language.data import PADDING, ScoredRows, Stream
 from attnlab.tasks.language.generated import HELD_OUT
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
-from attnlab.text.cleaning import shortened
+from attnlab.text.cleaning import shorten
 
 if TYPE_CHECKING:
     from attnlab.tasks.language.models.model import Scores
@@ -50,7 +50,9 @@ def _report(
         value = measures[metric]
         return math.inf if value is None else abs(value - perfect)
 
-    best, by_baseline = skills(error(metrics), {n: error(own) for n, own in baselines.items()})
+    best, by_baseline = skills(
+        error(metrics), {n: error(scores) for n, scores in baselines.items()}
+    )
     return Report(
         metrics=metrics,
         baselines=dict(baselines),
@@ -105,7 +107,7 @@ def _text_report(task: Any, part: str, scores: Scores) -> Report:
         )
     scored = task.scored_rows(part)
     starts = (task.vocabulary.decode(row) for row in scored.tokens[:, : _CHARACTERS // 2].tolist())
-    texts = [" ".join(shortened(text, _CHARACTERS).split()) for text in starts]
+    texts = [" ".join(shorten(text, _CHARACTERS).split()) for text in starts]
     columns = {
         "window": np.arange(len(texts)),
         "text": np.array(texts, object),
@@ -169,7 +171,7 @@ def _words_report(task: Any, part: str, scores: Scores) -> Report:
         return {"accuracy": float(np.mean(words == targets)), "perplexity": perplexity}
 
     count = min(len(train), _MOST_ROWS)
-    counted = train.padded(np.arange(count) * len(train) // count, task.width)
+    counted = train.pad(np.arange(count) * len(train) // count, task.width)
     columns, baselines = answer_columns(scored, scores, task.names), {}
     for name, (words, losses) in word_baselines(counted, scored, task.tokenizer.size).items():
         baselines[name] = measures(words, losses)

@@ -69,7 +69,7 @@ def items_table(
     order: np.ndarray,
     what: str,
     shared: Sequence[Cells],
-    own: Sequence[Cells],
+    by_run: Sequence[Cells],
 ) -> Table:
     """Return a table of test items with the predictions of each run.
 
@@ -80,7 +80,7 @@ def items_table(
         order: the rows of all items, the worst first.
         what: the noun for items, and what they are sorted by, for the title.
         shared: columns that are the same for all runs; they contain words.
-        own: columns of each run; the first one contains words.
+        by_run: columns of each run; the first one contains words.
     """
     first, several = next(iter(tables.values())), len(tables) > 1
     others = order[_WORST:]
@@ -91,13 +91,13 @@ def items_table(
     if len(rows) > _WORST:
         title += f": the {_WORST} worst, then others at equal distances up to the best"
     header = [column.name for column in shared]
-    for column in own:
+    for column in by_run:
         names = [column.of_several.format(name=column.name, label=label) for label in tables]
         header += names if several else [column.name]
     cells = [
         [
             *(column.text(first, row) for column in shared),
-            *(column.text(columns, row) for column in own for columns in tables.values()),
+            *(column.text(columns, row) for column in by_run for columns in tables.values()),
         ]
         for row in rows
     ]

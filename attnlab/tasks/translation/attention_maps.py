@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from attnlab.tasks.translation.search import Search
-from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, padded
+from attnlab.tasks.translation.tokenized import Tokenizers, cut_sources, pad_pairs
 from attnlab.text.tokenizers import END, START, pad_rows
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def alignment(
     pairs: list[list[tuple[frozenset[Link], frozenset[Link]]]] = [[], []]  # by shift
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
-        cross = model.attend(*padded(model, part, rows))
+        cross = model.attend(*pad_pairs(model, part, rows))
         if cross is None:
             return None
         for weights, row in zip(cross, rows, strict=True):

@@ -162,7 +162,7 @@ class Files(OwnFiles, DividedPairs):
                 f"data.validation_path, data.test_path: expected null, because data.path is a "
                 f"folder with files for all parts, got {', '.join(others)}."
             )
-        parts = {part: self.aligned(place, part, optional=part != "train") for part in PARTS}
+        parts = {part: self.aligned_files(place, part, optional=part != "train") for part in PARTS}
         return {part: files for part, files in parts.items() if files}
 
     def read_file(self, path: Path, key: str) -> list[Pair]:
@@ -214,7 +214,7 @@ class PublishedFiles(ParallelCorpus):
         if self.test_set == self.validation_set:
             del parts["validation"]
             self.note(f"The test part is {self.test_set}, and validation is held out from train.")
-        return {part: self.aligned(place, name) for part, name in parts.items()}
+        return {part: self.aligned_files(place, name) for part, name in parts.items()}
 
 
 @dataclass(kw_only=True, eq=False)

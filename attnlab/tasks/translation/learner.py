@@ -15,7 +15,7 @@ from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.tasks.translation.search import Search
-from attnlab.tasks.translation.tokenized import padded, padded_batches
+from attnlab.tasks.translation.tokenized import pad_batches, pad_pairs
 from attnlab.training.batches import token_plan
 from attnlab.training.devices import devices_for
 from attnlab.training.program_cache import cached_program
@@ -108,7 +108,7 @@ class TranslationLearner(Learner):
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
         """Run the steps of a chunk; see `TranslationProgram.train`."""
         filled = (self._parts.filled(rows, padding=-1) for rows in chunk)
-        batches = [padded(self.model, self._train, rows, self._multiple) for rows in filled]
+        batches = [pad_pairs(self.model, self._train, rows, self._multiple) for rows in filled]
         return Losses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:
@@ -118,7 +118,7 @@ class TranslationLearner(Learner):
             return {}
         if self._validation is None:
             rows = np.arange(len(part.source))
-            self._validation = padded_batches(self.model, part, rows, self._multiple)
+            self._validation = pad_batches(self.model, part, rows, self._multiple)
         scores = self._program.evaluate(self._validation)
         bleu = chrf = float("nan")
         if epoch % self._task.score_every == 0 or epoch == self._trainer.epochs:

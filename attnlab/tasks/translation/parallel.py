@@ -89,9 +89,9 @@ class ParallelCorpus(Corpus):
                 self.parts[part] = replace(pairs, limit=limit)
             else:
                 pairs = pairs[:limit]
-                self.parts[part] = [*map(_reversed, pairs)] if self.reverse else pairs
+                self.parts[part] = [*map(_reverse, pairs)] if self.reverse else pairs
 
-    def aligned(self, folder: Path, name: str, optional: bool = False) -> AlignedFiles | None:
+    def aligned_files(self, folder: Path, name: str, optional: bool = False) -> AlignedFiles | None:
         """Return the files NAME.LANGUAGE or NAME.LANGUAGE.gz of a folder.
 
         Raises:
@@ -116,7 +116,7 @@ class ParallelCorpus(Corpus):
         shares = {"test": self.test, "validation": self.validation}
         return {part: share for part, share in shares.items() if part not in self.parts and share}
 
-    def divided(self, seed: int, clean: Callable[[str], str]) -> Iterator[tuple[str, Pair]]:
+    def split_pairs(self, seed: int, clean: Callable[[str], str]) -> Iterator[tuple[str, Pair]]:
         """Yield the part and the pair of all pairs, in the order of the files.
 
         The seed holds missing parts out from train. Sources that are equal after the cleaning are
@@ -163,7 +163,7 @@ def _lines(path: Path) -> Iterator[str]:
         raise RequestError(f"{path}: can't be read: {reason}.") from error
 
 
-def _reversed(pair: Pair) -> Pair:
+def _reverse(pair: Pair) -> Pair:
     """Exchange source and target of a pair, also in its links."""
     links = pair.links
     if links is not None:

@@ -14,7 +14,7 @@ from attnlab.tasks.translation.attention_maps import alignment
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.scores import NAMES, score, sentence_scores
 from attnlab.tasks.translation.sentences import translations
-from attnlab.tasks.translation.tokenized import cut_sources, longest_source, padded_batches
+from attnlab.tasks.translation.tokenized import cut_sources, longest_source, pad_batches
 
 if TYPE_CHECKING:
     from attnlab.tasks.data.tokens import Tokens
@@ -43,7 +43,7 @@ def report(
     metrics = score(hypotheses, references, language)
     details: dict[str, Any] = {"signatures": metrics.pop("signatures"), "beam": search.beam}
     program = TranslationProgram(model, keras.optimizers.SGD())
-    tokens = program.evaluate(padded_batches(model, part, rows))
+    tokens = program.evaluate(pad_batches(model, part, rows))
     metrics |= {name: getattr(tokens, name) for name in ("loss", "perplexity", "accuracy")}
     train = task.tokenized.parts["train"] if task.tokenized else None
     rules: dict[str, dict[str, float | None]] = {}

@@ -37,7 +37,7 @@ class Hypothesis(NamedTuple):
     """One translation of a sentence."""
 
     tokens: np.ndarray  # (T,) int32, without START, END and padding
-    score: float  # log-probability / length penalty, see `penalized`; higher is better
+    score: float  # log-probability / length penalty, see `penalize`; higher is better
     log_probability: float  # of all its tokens and END, natural logarithm
 
 
@@ -83,7 +83,7 @@ class Search:
         """
         translations: list[list[Hypothesis]] = [[] for _ in rows]
         done = 0
-        for places, decoded in self._decoded(rows):
+        for places, decoded in self._decode_rows(rows):
             hypotheses = zip(*(part.numpy() for part in decoded), strict=True)
             for place, (tokens, *numbers) in zip(
                 places, hypotheses, strict=False
@@ -110,10 +110,10 @@ class Search:
         tokens, lengths = decoded.tokens[:, 0], decoded.lengths[:, 0]
         return tokens * tf.sequence_mask(lengths, tf.shape(tokens)[1], tf.int32)
 
-    def _decoded(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
+    def _decode_rows(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, Decoded]]:
         """Yield the places of each batch's rows with its hypotheses, as batches get done."""
         plan = plan_batches([len(row) for row in rows], _HYPOTHESES, self.beam)
-        batches = ((places, self._padded([rows[place] for place in places])) for places in plan)
+        batches = ((places, self._pad([rows[place] for place in places])) for places in plan)
         if self.jit:
             yield from ((places, self._compiled(*batch)) for places, batch in batches)
             return
@@ -126,7 +126,7 @@ class Search:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _padded(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _pad(self, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return sources (B, S) and the longest translation of each, (B,)."""
         count, width = len(rows), max(map(len, rows))
         if self.jit:
@@ -234,7 +234,7 @@ class Search:
             tf.gather(rows.live, parents[:, :beam], batch_dims=1),
             tf.zeros_like(rows.ended.lengths) + index,
             ended_logs,
-            penalized(ended_logs, tf.cast(index + 1, tf.float32), alpha),
+            penalize(ended_logs, tf.cast(index + 1, tf.float32), alpha),
         )
         both = [tf.concat(parts, 1) for parts in zip(rows.ended, here, strict=True)]
         _, places = tf.math.top_k(both[-1], beam)
@@ -248,7 +248,7 @@ class Search:
         live = tf.where(is_here, tokens[..., None], tf.gather(rows.live, parents, batch_dims=1))
 
         # A log-probability can only fall, and at the longest length the penalty divides it most.
-        bound = penalized(live_logs[:, 0], tf.cast(rows.limits, tf.float32), alpha)
+        bound = penalize(live_logs[:, 0], tf.cast(rows.limits, tf.float32), alpha)
         is_hopeless = ended.scores[:, self.n_best - 1] >= bound
         is_done = (count >= beam) | is_hopeless | must_end
         if beam > 1:  # else a copy of the whole state would change nothing
@@ -285,7 +285,7 @@ class Decoded(NamedTuple):
     tokens: Any  # (B, K, L) int32 without START and END, padded with PAD
     lengths: Any  # (B, K) int32, tokens, END not counted
     log_probabilities: Any  # (B, K) float32, END included; -inf: no hypothesis
-    scores: Any  # (B, K) float32, see `penalized`
+    scores: Any  # (B, K) float32, see `penalize`
 
 
 class _Rows(NamedTuple):
@@ -302,7 +302,7 @@ class _Rows(NamedTuple):
     count: Any  # (n,) int32, how many have ended so far
 
 
-def penalized(log_probabilities, lengths, alpha: float):
+def penalize(log_probabilities, lengths, alpha: float):
     """Return the score of a hypothesis Y: `log P(Y) / ((5 + |Y|) / 6)^alpha`.
 
     Source: Wu et al. 2016 (arXiv 1609.08144), Eq. 14. Difference: no coverage penalty. `lengths`

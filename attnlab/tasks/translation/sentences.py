@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.tasks.translation.search import Search, plan_batches
 from attnlab.tasks.translation.tokenized import Tokenizers, cut, longest_source
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer, pad_rows
 
 # Attention needs memory proportional to the square of the source length. Longer sources would need
@@ -132,7 +132,7 @@ class SentenceTranslator:
         results = [[_EMPTY] for _ in lines]
         ranked = translations(self._search, tokenizers, rows, copied)
         for place, best_first in zip(places, ranked, strict=True):
-            results[place] = [best._replace(text=normalized(best.text)) for best in best_first]
+            results[place] = [best._replace(text=normalize(best.text)) for best in best_first]
         return results
 
     def weights(self, translation: Translation) -> np.ndarray | None:

@@ -21,9 +21,9 @@ from attnlab.tasks.translation.tokenized import (
     TokenizedCorpus,
     Tokenizers,
     load_tokenizers,
-    padded,
+    pad_pairs,
     tokenize_corpus,
-    tokenized_files,
+    tokenize_files,
 )
 from attnlab.text.tokenizers import START, Tokenizer
 
@@ -160,7 +160,7 @@ class Translate(Task):
         from attnlab.tasks.translation.report import report
 
         if files:
-            with tokenized_files(AlignedFiles(*files), self.text, self.tokenizers) as scored:
+            with tokenize_files(AlignedFiles(*files), self.text, self.tokenizers) as scored:
                 return report(self, model, scored, beam, progress)
         require_part(self.tokenized.parts, part)
         return report(self, model, self.tokenized.parts[part], beam, progress)
@@ -183,7 +183,7 @@ class Translate(Task):
     ) -> tuple[Any, np.ndarray | None]:
         require_part(self.tokenized.parts, part)
         pairs = self.tokenized.parts[part]
-        return padded(model, pairs, np.arange(min(count, len(pairs.source)))), None
+        return pad_pairs(model, pairs, np.arange(min(count, len(pairs.source)))), None
 
     def serve(self, model: keras.Model, inputs: Any = None, beam: int | None = None) -> np.ndarray:
         """Translate sentences, (N,) or (N, 1), to (N,); `beam` None is the task's own beam."""

@@ -19,7 +19,7 @@ import numpy as np
 from attnlab.errors import RequestError, explained
 from attnlab.records.files import write_json
 from attnlab.tasks.data.corpus import PARTS, digest_of
-from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
+from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepare_folder
 from attnlab.tasks.kinds import Progress
 from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
 from attnlab.text.cleaning import cleaner
@@ -130,11 +130,11 @@ def tokenize_corpus(
                 f"data={corpus.name}: changed while it was read: run the command again."
             )
 
-    return TokenizedCorpus(folder, prepared(folder, make, "the tokenized corpus"))
+    return TokenizedCorpus(folder, prepare_folder(folder, make, "the tokenized corpus"))
 
 
 @contextmanager
-def tokenized_files(
+def tokenize_files(
     files: AlignedFiles, settings: TextSettings, tokenizers: Tokenizers
 ) -> Iterator[TokenizedPart]:
     """Tokenize the pairs of two files in a temporary folder, which the context deletes."""
@@ -165,7 +165,7 @@ def cut(row: np.ndarray, most: int) -> np.ndarray:
     return row if len(row) <= most else np.append(row[: most - 1], END).astype(row.dtype)
 
 
-def padded(
+def pad_pairs(
     model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return source and target of some rows, padded to a multiple of `multiple` steps.
@@ -174,17 +174,17 @@ def padded(
     all padding.
     """
     limit, real = longest_source(model), rows[rows >= 0]
-    source = part.source.padded(rows, _rounded(part.source.lengths[real].max(), multiple))
+    source = part.source.pad(rows, _round_up(part.source.lengths[real].max(), multiple))
     if limit is not None and source.shape[1] > limit:
         is_longer = source[:, limit] > 0
         source = source[:, :limit]
         source[is_longer, limit - 1] = END
     # The decoder reads all but the last token of a target.
-    steps = _rounded(part.target.lengths[real].max() - 1, multiple)
-    return source, part.target.padded(rows, steps + 1)[:, : model.max_positions]
+    steps = _round_up(part.target.lengths[real].max() - 1, multiple)
+    return source, part.target.pad(rows, steps + 1)[:, : model.max_positions]
 
 
-def padded_batches(
+def pad_batches(
     model: keras.Model, part: TokenizedPart, rows: np.ndarray, multiple: int | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return rows of a part in batches of near-equal length."""
@@ -192,7 +192,7 @@ def padded_batches(
     plan = length_plan(*lengths, size=_BATCH_TOKENS, multiple=multiple)
     # Place -1 pads a batch, as row -1 does.
     batches = (np.where(places < 0, -1, rows[places]) for places in plan)
-    return [padded(model, part, batch, multiple) for batch in batches]
+    return [pad_pairs(model, part, batch, multiple) for batch in batches]
 
 
 def _ignore(*_: Any) -> None:
@@ -203,7 +203,7 @@ def _tokenize(
     folder: Path, corpus: ParallelCorpus, settings: TextSettings, seed: int, progress: Progress
 ) -> None:
     """Write the files of a tokenized corpus: the texts, the tokenizers, the tokens."""
-    pairs = corpus.divided(seed, settings.clean_text())
+    pairs = corpus.split_pairs(seed, settings.clean_text())
     names = [part for part in PARTS if part in corpus.parts or part in corpus.held_out]
     names += [part for part in corpus.parts if part not in names]
     counts = _write_texts(folder, pairs, names, settings, f"data={corpus.name}", progress)
@@ -330,6 +330,6 @@ def _lines(path: Path) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def _rounded(length: int, multiple: int | None) -> int:
+def _round_up(length: int, multiple: int | None) -> int:
     unit = multiple or 1
     return -(-int(length) // unit) * unit

@@ -53,23 +53,23 @@ def squad_json(questions: Sequence[Question]) -> str:
     """The same questions as a file in SQuAD's format."""
     paragraphs = [
         {
-            "context": each.text,
+            "context": item.text,
             "qas": [
                 {
-                    "id": each.id,
-                    "question": each.question,
-                    "answers": [{"text": a.text, "answer_start": a.start} for a in each.answers],
-                    "is_impossible": not each.answers,
+                    "id": item.id,
+                    "question": item.question,
+                    "answers": [{"text": a.text, "answer_start": a.start} for a in item.answers],
+                    "is_impossible": not item.answers,
                 }
             ],
         }
-        for each in questions
+        for item in questions
     ]
     return json.dumps({"version": "1.1", "data": [{"title": "made up", "paragraphs": paragraphs}]})
 
 
 def fitted(questions: Sequence[Question]) -> Tokenizer:
-    texts = [text for each in questions for text in (each.question, each.text)]
+    texts = [text for item in questions for text in (item.question, item.text)]
     return Tokenizer.fit(texts, kind="word", lowercase=True)
 
 
@@ -77,8 +77,8 @@ def part_of(
     questions: Sequence[Question], tokenizer: Tokenizer, places: tuple[int, int] = (8, 24)
 ) -> QuestionPart:
     """Tokenized questions, with these numbers of places for question and text."""
-    tokens = {each.question: cut_question(tokenizer, each.question) for each in questions}
-    texts = {each.text: cut_text(tokenizer, each.text) for each in questions}
+    tokens = {item.question: cut_question(tokenizer, item.question) for item in questions}
+    texts = {item.text: cut_text(tokenizer, item.text) for item in questions}
     sizes = {"question_places": places[0], "text_places": places[1], "stride": 128}
     return make_part(questions, tokens, texts, **sizes)
 
@@ -93,9 +93,9 @@ def predicted(questions: Sequence[Question], right: float, seed: int = 0) -> lis
     """Answers: about this share is right; the others are the text's first word."""
     draw = np.random.default_rng(seed)
     answers = []
-    for each in questions:
-        wrong = RightAnswer(0, each.text.split()[0])
-        answer = each.answers[0] if draw.random() < right else wrong
+    for item in questions:
+        wrong = RightAnswer(0, item.text.split()[0])
+        answer = item.answers[0] if draw.random() < right else wrong
         probability = float(draw.uniform(0.2, 1))
         answers.append(PredictedAnswer(answer.text, answer.start, answer.end, probability))
     return answers

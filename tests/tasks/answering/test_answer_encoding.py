@@ -20,7 +20,7 @@ from attnlab.tasks.answering.data import (
     window_starts,
 )
 from attnlab.tasks.answering.spans import PredictedAnswer, best_answers, span_scores
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import END, PAD, START, Tokenizer
 from attnlab.text.words import split_words, word_spans
 
@@ -36,9 +36,9 @@ def test_tokens_follow_the_words_of_any_text(text):
     if unicodedata.is_normalized("NFC", text):
         assert {*cut.spans} <= {*word_spans(text)}
     if all(ord(character) < 0x2500 for character in text):
-        held = [normalized(text[start:end]) for start, end in cut.spans]
-        words = split_words(normalized(text))
-        assert all(word in own for word, own in zip(words, held, strict=True))
+        held = [normalize(text[start:end]) for start, end in cut.spans]
+        words = split_words(normalize(text))
+        assert all(word in piece for word, piece in zip(words, held, strict=True))
 
 
 _WORDS = Tokenizer.fit(["any word of it"], kind="word", lowercase=True)
@@ -66,8 +66,8 @@ def test_rows_are_start_question_end_and_a_window():
     asked = question(0, "a b c d e f g", "c or d?", "c d")
     tokenizer = fitted([asked])
     cut, (tokens,) = cut_text(tokenizer, asked.text), tokenizer.encode([asked.question])
-    known = {asked.question: tokens}, {asked.text: cut}
-    rows = make_part([asked], *known, question_places=6, text_places=4, stride=2).rows
+    lookups = {asked.question: tokens}, {asked.text: cut}
+    rows = make_part([asked], *lookups, question_places=6, text_places=4, stride=2).rows
     assert rows.starts.tolist() == [0, 2, 4] and rows.owners.tolist() == [0, 0, 0]
     assert rows.tokens[:, 0].tolist() == [START] * 3
     assert rows.tokens[0, 1:7].tolist() == [*tokens, END, PAD]
@@ -75,19 +75,19 @@ def test_rows_are_start_question_end_and_a_window():
     assert rows.tokens[2, 7:].tolist() == [*cut.tokens[4:], PAD]
     assert rows.targets.tolist() == [[3, 4], [1, 2], [0, 0]]  # the last one doesn't have it
     asked = asked._replace(answers=())
-    short = make_part([asked], *known, question_places=3, text_places=7, stride=2).rows
+    short = make_part([asked], *lookups, question_places=3, text_places=7, stride=2).rows
     assert short.tokens[0, 1:4].tolist() == [*tokens[:2], END] and not short.targets.any()
 
 
 def best_by_loops(logits, starts, length, longest):
     """Scores of every span of every window, by a plain loop."""
-    found = {}
+    result = {}
     for window, start in zip(logits, starts, strict=True):
         for first in range(start, min(start + logits.shape[2] - 1, length)):
             for last in range(first, min(first + longest, start + logits.shape[2] - 1, length)):
                 score = window[0, 1 + first - start] + window[1, 1 + last - start]
-                found[first, last] = max(score, found.get((first, last), -np.inf))
-    return found
+                result[first, last] = max(score, result.get((first, last), -np.inf))
+    return result
 
 
 @given(st.integers(1, 14), st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**16))
@@ -95,11 +95,11 @@ def test_span_scores_are_those_of_loops(length, most, longest, seed):
     starts = np.array(window_starts(length, most, 3))
     logits = np.random.default_rng(seed).normal(size=(len(starts), 2, 1 + most))
     scores = span_scores(logits, starts, length, longest)
-    found = {
+    result = {
         (int(first), int(first + more)): scores[first, more]
         for first, more in np.argwhere(np.isfinite(scores))
     }
-    assert found == pytest.approx(best_by_loops(logits, starts, length, longest))
+    assert result == pytest.approx(best_by_loops(logits, starts, length, longest))
 
 
 def part_of_lengths(lengths, owners, starts) -> QuestionPart:

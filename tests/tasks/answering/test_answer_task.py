@@ -84,7 +84,7 @@ def test_predictions_and_attention_have_the_answers(trained):
         *("index", "id", "question", "answer", "prediction", "start", "end"),
         *("probability", "exact_match", "f1", "sentence", "phrase"),
     ]
-    questions = {each.id: each for each in some_questions(300)}
+    questions = {item.id: item for item in some_questions(300)}
     for line in lines[1:]:
         cells = line.split(",")
         assert questions[cells[1]].text[int(cells[5]) : int(cells[6])] == cells[4]
@@ -108,8 +108,8 @@ def test_another_question_length_in_equal_rows_is_compiled_separately(compose, t
     # The questions get a word of the texts instead.
     for ask, told in (("", " It "), ("It ", " ")):
         moved = [
-            each._replace(question=f"{ask}{each.question}", text=each.text.replace(" It ", told))
-            for each in questions
+            item._replace(question=f"{ask}{item.question}", text=item.text.replace(" It ", told))
+            for item in questions
         ]
         file.write_text(squad_json(moved))
         task = make_task(config)
@@ -137,8 +137,8 @@ def test_long_texts_are_read_in_windows(lab):
 @pytest.mark.slow
 def test_questions_may_have_no_answer(lab):
     questions = some_questions(300)
-    without = [each._replace(id=f"{each.id}n", question="Where is it?", answers=())
-               for each in questions[::2]]  # fmt: skip
+    without = [item._replace(id=f"{item.id}n", question="Where is it?", answers=())
+               for item in questions[::2]]  # fmt: skip
     (lab.folder / "asked.json").write_text(squad_json([*questions, *without]))
     code, _, err = lab(*TINY, "attention=bahdanau", UNTRACKED)
     assert code == 0, err
@@ -171,8 +171,8 @@ def test_pairs_are_served(trained):
     (run,) = trained.run_folders()
     loaded = TrainedRun.load(RunDirectory(run))
     pairs = np.array([["Who came at noon?", TEXT], ["When did Clara come?", TEXT]], dtype=object)
-    found = loaded.task.serve(loaded.model, pairs)
-    assert found.shape == (2,) and all(answer in TEXT for answer in found)
+    result = loaded.task.serve(loaded.model, pairs)
+    assert result.shape == (2,) and all(answer in TEXT for answer in result)
     for wrong in (None, ["Who?"], [["a", "b", "c"]]):
         with pytest.raises(RequestError, match="inputs: expected pairs of a question and a text"):
             loaded.task.serve(loaded.model, wrong)

@@ -93,20 +93,20 @@ def opened(corpus, folder):
 
 def test_one_file_is_divided_by_its_texts(tmp_path):
     questions = some_questions(40)
-    again = [each._replace(id=f"{each.id}b", text=each.text.upper()) for each in questions]
+    again = [item._replace(id=f"{item.id}b", text=item.text.upper()) for item in questions]
     path, test_path = tmp_path / "own.json", tmp_path / "test.json"
-    path.write_text(squad_json([each._replace(answers=()) for each in (*questions, *again)]))
+    path.write_text(squad_json([item._replace(answers=()) for item in (*questions, *again)]))
     corpus = opened(Questions(path=str(path), validation=0.2, test=0.1), tmp_path)
     parts = divide(corpus, 3, key)
     sizes = {name: len(part) for name, part in parts.items()}
     assert sizes == {"train": 56, "validation": 16, "test": 8}
-    texts = [{each.text.lower() for each in part} for part in parts.values()]
+    texts = [{item.text.lower() for item in part} for part in parts.values()]
     assert len(set.union(*texts)) == sum(map(len, texts))
     assert {q.id for q in divide(corpus, 4, key)["test"]} != {q.id for q in parts["test"]}
     test_path.write_text(squad_json(questions[:5]))
-    own = opened(Questions(path=str(path), test_path=str(test_path)), tmp_path)
-    assert divide(own, 0, key)["test"] == questions[:5]
-    assert own.digest() != corpus.digest()
+    with_test = opened(Questions(path=str(path), test_path=str(test_path)), tmp_path)
+    assert divide(with_test, 0, key)["test"] == questions[:5]
+    assert with_test.digest() != corpus.digest()
     with pytest.raises(RequestError, match="data.test_path: .*nowhere.json can't be read"):
         opened(Questions(path=str(path), test_path=str(tmp_path / "nowhere.json")), tmp_path)
     with pytest.raises(RequestError, match="data=questions: expected data.path=FILE.json"):

@@ -36,18 +36,18 @@ TOKENS = rows()
 TARGETS = np.array([[2, 4], [3, 3], [0, 0]])
 
 
-def built(model: str, given: dict, attention):
+def built(model: str, arguments: dict, attention):
     sizes = {"vocabulary": VOCABULARY, "question_places": Q, "text_places": P}
     shape = (None, 1 + Q + P)
-    return KIND.models.build(Option(model, given), attention, shape, **sizes)
+    return KIND.models.build(Option(model, arguments), attention, shape, **sizes)
 
 
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
-    given = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
+    arguments = {**settings("model/settings", f"answering_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
     return built(
-        model, given, functools.partial(cls, **settings("attention", attention, window=12))
+        model, arguments, functools.partial(cls, **settings("attention", attention, window=12))
     )
 
 
@@ -95,10 +95,10 @@ def assert_the_text_attends_to_the_words_of_the_question(reader, model, attentio
     weights = np.asarray(weights)
     assert (weights.shape[0], *weights.shape[2:]) == (3, P, Q)
     for row, (question, text) in enumerate(LENGTHS):
-        own = weights[row, :, :text]
-        assert (own[..., question:] == 0).all()
-        assert (own >= 0).all() or attention == "differential"
-        sums = own.sum(axis=-1)
+        text_weights = weights[row, :, :text]
+        assert (text_weights[..., question:] == 0).all()
+        assert (text_weights >= 0).all() or attention == "differential"
+        sums = text_weights.sum(axis=-1)
         assert (sums < 1 + 1e-5).all()
         if model == "rnn" and attention not in ("luong_local", "differential"):
             np.testing.assert_allclose(sums, 1, rtol=1e-5)
@@ -116,9 +116,9 @@ def test_the_loss_is_the_mean_of_both_cross_entropies():
 
 def test_a_recurrent_reader_is_its_equations():
     """The modeling layer reads [h; h q; c; h c], with c by softmax(h Q') Q, by NumPy."""
-    given = {"units": 3, "embedding": 4, "dropout": 0.0, "bidirectional": False}
+    arguments = {"units": 3, "embedding": 4, "dropout": 0.0, "bidirectional": False}
     keras.utils.set_random_seed(5)
-    reader = built("rnn", given, LuongGlobalAttention)
+    reader = built("rnn", arguments, LuongGlobalAttention)
     kernel, bias = (weight.numpy() for weight in reader.output_layer.weights)
     vectors = reader.embedding.embeddings.numpy()[TOKENS]
     logits = reader(TOKENS).numpy()

@@ -96,8 +96,8 @@ def attention(
     longest = max(map(len, words))
     weights = np.zeros((len(rows), heads, queries, longest), np.float32)
     for number, text in enumerate(words):
-        own = random.dirichlet(np.full(len(text), 0.4), (heads, queries))
-        weights[number, :, :, : len(text)] = own
+        word_shares = random.dirichlet(np.full(len(text), 0.4), (heads, queries))
+        weights[number, :, :, : len(text)] = word_shares
     return {
         "weights": weights,
         "tokens": np.array([[*text, *[""] * (longest - len(text))] for text in words]),

@@ -81,12 +81,12 @@ def test_a_words_shade_is_its_mean_weight_relative_to_the_largest():
 def test_texts_are_ordered_from_worst_to_best(tmp_path):
     write_classifier(tmp_path, "none", PROBABILITIES, DATA)
     table, groups = item_records(on_page(tmp_path))
-    own = PROBABILITIES[np.arange(40), TEST.labels]
+    likelihoods = PROBABILITIES[np.arange(40), TEST.labels]
     shares = [float(cell) for cell in column(table, "p")]
     assert len(shares) == 24 and shares == sorted(shares)
-    assert shares[:12] == pytest.approx(np.sort(own)[:12], abs=6e-4)
-    assert shares[-1] == pytest.approx(own.max(), abs=6e-4)
-    row = int(own.argmin())
+    assert shares[:12] == pytest.approx(np.sort(likelihoods)[:12], abs=6e-4)
+    assert shares[-1] == pytest.approx(likelihoods.max(), abs=6e-4)
+    row = int(likelihoods.argmin())
     said = CLASSES[PROBABILITIES[row].argmax()]
     assert table.rows[0][:4] == [TEST.names[row], CLASSES[TEST.labels[row]], TEST.groups[row],
                                  f"{said} ✗"]  # fmt: skip

@@ -34,16 +34,16 @@ LABELS = np.array([0, 2, 1, 0])
 MODELS = ("embeddings", "rnn", "transformer")
 
 
-def built(model: str, given: dict, attention, vocabulary: int = VOCABULARY):
+def built(model: str, arguments: dict, attention, vocabulary: int = VOCABULARY):
     sizes = {"vocabulary": vocabulary, "classes": CLASSES}
-    return KIND.models.build(Option(model, given), attention, (None, S), **sizes)
+    return KIND.models.build(Option(model, arguments), attention, (None, S), **sizes)
 
 
 def make(model: str, attention: str, **changes):
     keras.utils.set_random_seed(3)
-    given = {**settings("model/settings", f"classification_{model}"), "dropout": 0.0, **changes}
+    arguments = {**settings("model/settings", f"classification_{model}"), "dropout": 0.0, **changes}
     cls = option_class("attention", attention)
-    return built(model, given, functools.partial(cls, **settings("attention", attention)))
+    return built(model, arguments, functools.partial(cls, **settings("attention", attention)))
 
 
 @functools.cache
@@ -133,17 +133,17 @@ def test_without_attention_a_recurrent_classifier_is_kerass_own(bidirectional):
         ]
     )
     reference.build((None, S))
-    found = {weight.path.split("/", 1)[1]: weight.numpy() for weight in classifier.weights}
-    ordered = sorted(found, key=lambda path: ("embedding" not in path, "output" in path))
-    reference.set_weights([found[path] for path in ordered])
+    result = {weight.path.split("/", 1)[1]: weight.numpy() for weight in classifier.weights}
+    ordered = sorted(result, key=lambda path: ("embedding" not in path, "output" in path))
+    reference.set_weights([result[path] for path in ordered])
     np.testing.assert_allclose(classifier(TOKENS), reference(TOKENS), rtol=1e-4, atol=1e-5)
 
 
 def test_the_query_is_the_last_state_of_a_text():
     attention = LuongGlobalAttention(score="dot")
     keras.utils.set_random_seed(5)
-    given = {"units": 4, "embedding": 4, "readout": "concat"}
-    classifier = built("rnn", given, lambda: attention)
+    arguments = {"units": 4, "embedding": 4, "readout": "concat"}
+    classifier = built("rnn", arguments, lambda: attention)
     vectors = classifier.embedding(TOKENS)
     for row, length in enumerate(LENGTHS):
         states = np.asarray(classifier.encoder(vectors[row : row + 1, :length])[0])[0]
@@ -185,7 +185,7 @@ def test_dropout_is_active_only_in_training(model):
 @pytest.mark.parametrize(("vocabulary", "spread"), [(999, 1.0), (1000, 0.1)])
 def test_the_spread_of_embeddings_depends_on_the_vocabulary_by_default(vocabulary, spread):
     for changes, expected in ({}, spread), ({"spread": 0.4}, 0.4):
-        given = {**settings("model/settings", "classification_rnn"), **changes}
-        model = built("rnn", given, NoAttention, vocabulary)
-        found = np.std(model.embedding.embeddings.numpy())
-        assert found == pytest.approx(expected, rel=0.05)
+        arguments = {**settings("model/settings", "classification_rnn"), **changes}
+        model = built("rnn", arguments, NoAttention, vocabulary)
+        result = np.std(model.embedding.embeddings.numpy())
+        assert result == pytest.approx(expected, rel=0.05)

@@ -25,13 +25,13 @@ def rows() -> list[str]:
     """Texts whose class depends on one word at any position."""
     draw = np.random.default_rng(3)
     words = ["tea", "rain", "bread", "street", "cup", "green", "tall", "quiet"]
-    found = {}
-    while len(found) < 240:
-        label = ("bad", "good")[len(found) % 2]
+    result = {}
+    while len(result) < 240:
+        label = ("bad", "good")[len(result) % 2]
         text = draw.choice(words, draw.integers(3, 9)).tolist()
         text[draw.integers(len(text))] = {"bad": "awful", "good": "lovely"}[label]
-        found[" ".join(text)] = label
-    return ["text,label", *(f"{text},{label}" for text, label in found.items())]
+        result[" ".join(text)] = label
+    return ["text,label", *(f"{text},{label}" for text, label in result.items())]
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def test_a_run_learns_and_works_with_every_command(trained):
     code, out, err = trained("classify", "latest", "green tea lovely cup", "rain awful street")
     assert (code, out.split()) == (0, ["good", "bad"]), err
     _, out, _ = trained("classify", "latest", "--json", "awful")
-    found = json.loads(out)
-    assert found["class"] == "bad" and sum(found["probabilities"].values()) == pytest.approx(1)
+    result = json.loads(out)
+    assert result["class"] == "bad" and sum(result["probabilities"].values()) == pytest.approx(1)
     counted = metrics["notes"][0]
-    assert [*found["probabilities"]] == ["bad", "good"]
+    assert [*result["probabilities"]] == ["bad", "good"]
     assert "2 classes, with the numbers of texts in" in counted
     _, out, _ = trained("classify", "latest", "--scores", "awful")
     score, name = out.split()
-    assert name == "bad" and float(score) == pytest.approx(found["probabilities"]["bad"], abs=1e-4)
+    assert name == "bad" and float(score) == pytest.approx(result["probabilities"]["bad"], abs=1e-4)
 
     code, out, _ = trained("evaluate", "latest", "--json")
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-5)

@@ -46,7 +46,7 @@ def test_digits_are_scikit_learns_and_the_test_part_is_fixed(tmp_path):
         assert label == str(digits.target[row])
         np.testing.assert_allclose(image[..., 0] / 255 * 16, digits.images[row], atol=0.04)
     names = {
-        part: [[image.name for image in each[part]] for each in (parts, others)] for part in parts
+        part: [[image.name for image in item[part]] for item in (parts, others)] for part in parts
     }
     assert names["test"][0] == names["test"][1] and names["train"][0] != names["train"][1]
     assert opened(Digits(limit=99), tmp_path).digest() != corpus.digest()
@@ -103,8 +103,8 @@ def test_images_of_all_sorts_become_pixels(tmp_path):
     }
     for name, (image, expected) in sorts.items():
         image.save(tmp_path / name)
-        found = read_image(tmp_path / name, (4, 4, 3))
-        np.testing.assert_array_equal(found, expected, err_msg=name)
+        result = read_image(tmp_path / name, (4, 4, 3))
+        np.testing.assert_array_equal(result, expected, err_msg=name)
     assert read_image(tmp_path / "ink.tif", (2, 6, 1)).shape == (2, 6, 1)
     frames = [Image.new("RGB", (4, 4), (value,) * 3) for value in (0, 255)]
     frames[0].save(tmp_path / "frames.tif", save_all=True, append_images=frames[1:])
@@ -119,8 +119,8 @@ def test_images_are_rotated_as_their_exif_data_say(tmp_path):
         image.save(tmp_path / "turned.png", exif=exif)
         image.getexif()[0x0112] = orientation
         expected = np.asarray(ImageOps.exif_transpose(image))
-        found = read_image(tmp_path / "turned.png", expected.shape)
-        np.testing.assert_array_equal(found, expected)
+        result = read_image(tmp_path / "turned.png", expected.shape)
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_pixels_of_more_than_8_bits_are_refused(tmp_path):

@@ -70,9 +70,9 @@ def test_a_run_on_a_folder_of_images_works_with_every_command(trained):
     code, out, err = trained("classify", "latest", "night.png", "day.png", "--file", "grey.jpg")
     assert (code, out.split()) == (0, ["night", "day", "night"]), err
     code, out, err = trained("classify", "latest", "--json", "night.png", "--attention", "map.png")
-    found = json.loads(out)
-    assert (found["image"], found["class"]) == ("night.png", "night")
-    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    result = json.loads(out)
+    assert (result["image"], result["class"]) == ("night.png", "night")
+    assert sum(result["probabilities"].values()) == pytest.approx(1)
     with Image.open("map.png") as picture:
         assert picture.width > 500
 
@@ -82,8 +82,8 @@ def test_a_run_on_a_folder_of_images_works_with_every_command(trained):
     assert code == 0, err
     page = Path("page.html").read_text()
     assert "test images, by the probability" in page and "An image of night" in page
-    found = figures(RunDirectory(folder), metrics)
-    assert {"attention.png", "loss.png", "confusion.png"} <= found.keys()
+    result = figures(RunDirectory(folder), metrics)
+    assert {"attention.png", "loss.png", "confusion.png"} <= result.keys()
     code, _, err = trained("plot", "vocabulary", "latest")
     assert code == 2 and "that this command can use" in err
 
@@ -132,8 +132,8 @@ def test_a_served_model_accepts_images_in_several_shapes():
 
     images = np.zeros((3, 8, 8, 1))
     images[1] = 255
-    for given in (images, images[..., 0], images.reshape(3, 64), images.tolist()):
-        assert task.serve(model, given).tolist() == ["dark", "bright", "dark"]
+    for form in (images, images[..., 0], images.reshape(3, 64), images.tolist()):
+        assert task.serve(model, form).tolist() == ["dark", "bright", "dark"]
 
 
 @pytest.mark.parametrize(
@@ -155,17 +155,17 @@ METRICS = {"task": "digits", "attention": "multi_head", "seed": 0, "test": {"acc
 
 
 def test_maps_are_next_to_their_images_wrong_ones_first():
-    kept = {
+    arrays = {
         "weights": DRAW.random((3, 11, 2, 2), np.float32),
         "pixels": DRAW.integers(0, 256, (3, 8, 8, 1), dtype=np.uint8),
         "label": np.array(["1", "2", "3"]),
         "prediction": np.array(["1", "7", "3"]),
         "index": np.array([4, 5, 6]),
     }
-    figure = drawn(shown.attention_figure)(kept, METRICS)
+    figure = drawn(shown.attention_figure)(arrays, METRICS)
     assert len(figure.axes) == 3 * 10  # image, rollout, eight heads
     assert figure.axes[0].get_ylabel() == "said 7\nis 2\n(test image 5)"
     assert figure.axes[10].get_ylabel() == "1\n(test image 4)"
-    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), kept["pixels"][1, ..., 0])
-    np.testing.assert_array_equal(figure.axes[11].images[0].get_array(), kept["weights"][0, 0])
+    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), arrays["pixels"][1, ..., 0])
+    np.testing.assert_array_equal(figure.axes[11].images[0].get_array(), arrays["weights"][0, 0])
     assert [axes.get_title() for axes in figure.axes[:3]] == ["image", "rollout", "head 1"]

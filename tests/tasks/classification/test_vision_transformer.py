@@ -42,8 +42,8 @@ def patches_by_convolution(model: VisionTransformer) -> tf.Tensor:
     """As in the paper: a convolution whose stride is its size."""
     kernel = tf.reshape(model.embedding.kernel, (PATCH, PATCH, SHAPE[-1], UNITS))
     pixels = tf.cast(IMAGES, tf.float32) / 127.5 - 1
-    found = tf.nn.conv2d(pixels, kernel, PATCH, "VALID") + model.embedding.bias
-    return tf.reshape(found, (len(IMAGES), -1, UNITS))
+    outcome = tf.nn.conv2d(pixels, kernel, PATCH, "VALID") + model.embedding.bias
+    return tf.reshape(outcome, (len(IMAGES), -1, UNITS))
 
 
 def logits_by_keras(model: VisionTransformer) -> np.ndarray:
@@ -54,12 +54,18 @@ def logits_by_keras(model: VisionTransformer) -> np.ndarray:
         ours, width = layer.attention, UNITS // HEADS
         theirs = keras.layers.MultiHeadAttention(HEADS, width)
         theirs.build(vectors.shape, vectors.shape, vectors.shape)
-        given = []
+        weights_of_layer = []
         for name in ("query", "key", "value"):
             kernel, bias = getattr(ours, f"{name}_kernel"), getattr(ours, f"{name}_bias")
-            given += [ops.reshape(kernel, (UNITS, HEADS, width)), ops.reshape(bias, (HEADS, width))]
-        given += [ops.reshape(ours.output_kernel, (HEADS, width, UNITS)), ours.output_bias]
-        theirs.set_weights(given)
+            weights_of_layer += [
+                ops.reshape(kernel, (UNITS, HEADS, width)),
+                ops.reshape(bias, (HEADS, width)),
+            ]
+        weights_of_layer += [
+            ops.reshape(ours.output_kernel, (HEADS, width, UNITS)),
+            ours.output_bias,
+        ]
+        theirs.set_weights(weights_of_layer)
         normal = _normalised(vectors, layer.norms[0])
         vectors = vectors + theirs(normal, normal)
         first, second = layer.feed_forward.expand, layer.feed_forward.contract
@@ -135,9 +141,9 @@ def test_stochastic_depth_skips_deeper_sub_layers_more_often():
 
 def test_images_are_mirrored_and_shifted_as_arrays_are():
     images = DRAW.integers(1, 256, (40, 4, 5, 2), dtype=np.uint8)
-    found = np.array(Augmentation(flip=True, shift=2)(images, training=True))
+    outcome = np.array(Augmentation(flip=True, shift=2)(images, training=True))
     seen = set()
-    for image, changed in zip(images, found, strict=True):
+    for image, changed in zip(images, outcome, strict=True):
         matches = [
             (mirrored, down, right)
             for mirrored in (False, True)

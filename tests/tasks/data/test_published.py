@@ -96,9 +96,9 @@ def test_the_servers_answer_is_named(server, tmp_path):
 
 
 def test_offline(tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        file = Published(f"http://127.0.0.1:{taken.getsockname()[1]}/pairs.zip")
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        file = Published(f"http://127.0.0.1:{busy.getsockname()[1]}/pairs.zip")
         with pytest.raises(RequestError, match="no answer .* set task.path"):
             file.fetch(tmp_path, section="task")
 

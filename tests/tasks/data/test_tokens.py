@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
+from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepare_folder
 
 ROWS = [[5, 3], [], [7, 11, 3], [65_535]]
 
@@ -34,10 +34,10 @@ def test_rows_are_read_as_written_in_the_smallest_type(tmp_path, size, dtype):
 
 def test_rows_are_padded_and_row_minus_one_is_padding(tmp_path):
     read = written(tmp_path / "train", 8, [[5, 3], [7], [2, 4, 3]])
-    assert read.padded(np.array([2, -1, 1])).tolist() == [[2, 4, 3], [0, 0, 0], [7, 0, 0]]
-    assert read.padded(np.array([1]), 2).tolist() == [[7, 0]] and read[-1].size == 0
+    assert read.pad(np.array([2, -1, 1])).tolist() == [[2, 4, 3], [0, 0, 0], [7, 0, 0]]
+    assert read.pad(np.array([1]), 2).tolist() == [[7, 0]] and read[-1].size == 0
     with pytest.raises(ValueError, match="width"):
-        read.padded(np.array([2]), 2)
+        read.pad(np.array([2]), 2)
     with pytest.raises(IndexError):
         read[3]
 
@@ -54,11 +54,11 @@ def test_a_folder_is_made_once_and_a_damaged_one_again(tmp_path):
         calls.append(1)
         make(unfinished)
 
-    first = prepared(folder, counted, "the tokens")
-    assert prepared(folder, counted, "the tokens") == first and len(calls) == 1
+    first = prepare_folder(folder, counted, "the tokens")
+    assert prepare_folder(folder, counted, "the tokens") == first and len(calls) == 1
     content = folder / "train.tokens.bin"
     content.write_bytes(content.read_bytes()[::-1])
-    assert prepared(folder, counted, "the tokens") == first and len(calls) == 2
+    assert prepare_folder(folder, counted, "the tokens") == first and len(calls) == 2
     assert {path.name for path in folder.parent.iterdir()} <= {"a", ".a.lock"}
 
 
@@ -68,24 +68,24 @@ def test_a_failure_leaves_no_folder(tmp_path):
         raise RequestError("no text")
 
     with pytest.raises(RequestError, match="no text"):
-        prepared(tmp_path / "a", fail, "the tokens")
+        prepare_folder(tmp_path / "a", fail, "the tokens")
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     (tmp_path / "file").touch()
     with pytest.raises(RequestError, match=r"paths.data: the tokens can't be written"):
-        prepared(tmp_path / "file" / "a", make, "the tokens")
+        prepare_folder(tmp_path / "file" / "a", make, "the tokens")
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from attnlab.tasks.data.tokens import TokenWriter, prepared
+from attnlab.tasks.data.tokens import TokenWriter, prepare_folder
 
 def make(folder):
     with TokenWriter(folder / "train", 8) as writer:
         writer.add([[7] * 100_000])
         os.kill(os.getpid(), signal.SIGKILL)
 
-prepared(Path(sys.argv[1]), make, "the tokens")
+prepare_folder(Path(sys.argv[1]), make, "the tokens")
 """
 
 
@@ -93,21 +93,21 @@ def test_after_a_kill_the_next_call_starts_again(tmp_path):
     folder = tmp_path / "a"
     killed = subprocess.run([sys.executable, "-c", KILLED, folder], env=os.environ)
     assert killed.returncode == -signal.SIGKILL and not folder.exists()
-    prepared(folder, make, "the tokens")
+    prepare_folder(folder, make, "the tokens")
     assert Tokens.open(folder / "train").tokens.tolist() == [5, 3]
 
 
 TOGETHER = """
 import sys, time
 from pathlib import Path
-from attnlab.tasks.data.tokens import prepared
+from attnlab.tasks.data.tokens import prepare_folder
 
 def make(folder):
     print("made")
     time.sleep(0.5)
     (folder / "text").write_text("text")
 
-print(prepared(Path(sys.argv[1]), make, "the text"))
+print(prepare_folder(Path(sys.argv[1]), make, "the text"))
 """
 
 

@@ -38,15 +38,15 @@ def test_nlinears_ridge_is_scikit_learns_with_the_best_strength():
     fitted, held = WALK[:31], WALK[31:]
     steps = differences(fitted)[:, :4]
     unit = np.sum((steps - steps.mean(axis=0)) ** 2) / 4
-    found = {}
+    result = {}
     for power in range(-6, 1):
         model = Ridge(alpha=10.0**power * unit).fit(steps, fitted[:, 5:] - fitted[:, 4:5])
         forecast = held[:, 4:5] + model.predict(differences(held)[:, :4])
-        found[power] = np.mean((held[:, 5:] - forecast) ** 2), forecast
-    best = min(found, key=lambda power: found[power][0])
+        result[power] = np.mean((held[:, 5:] - forecast) ** 2), forecast
+    best = min(result, key=lambda power: result[power][0])
     assert -6 < best
     parts = (fitted[:, :5], fitted[:, 5:], held[:, :5], (held[:, :5], held[:, 5:]))
-    np.testing.assert_allclose(measures.nlinear(*parts), found[best][1])
+    np.testing.assert_allclose(measures.nlinear(*parts), result[best][1])
 
 
 def test_nlinear_continues_a_trend_at_any_level():

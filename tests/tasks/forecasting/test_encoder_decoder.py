@@ -29,13 +29,21 @@ CELLS = {
 def make(attention: str, inputs: int = 0, **changes):
     """A small forecaster, by default without anchor and normalization."""
     content = option_content("attention", attention)
-    own = {key: value for key, value in SMALL.items() if key in content}
-    own |= {"units": 6} if attention == "differential" else {}  # twice the heads
-    own |= {key: changes.pop(key) for key in ("alignment",) if key in changes}
-    given = {"units": 3, "at_once": AT_ONCE, "normalization": "none", "anchor": False, **changes}
+    mechanism_settings = {key: value for key, value in SMALL.items() if key in content}
+    mechanism_settings |= {"units": 6} if attention == "differential" else {}  # twice the heads
+    mechanism_settings |= {key: changes.pop(key) for key in ("alignment",) if key in changes}
+    arguments = {
+        "units": 3,
+        "at_once": AT_ONCE,
+        "normalization": "none",
+        "anchor": False,
+        **changes,
+    }
     keras.utils.set_random_seed(53)
     cls, shape = option_class("attention", attention), (None, S, 1 + inputs)
-    return KIND.models.build(Option("rnn", given), lambda: cls(**own), shape, horizon=HORIZON)
+    return KIND.models.build(
+        Option("rnn", arguments), lambda: cls(**mechanism_settings), shape, horizon=HORIZON
+    )
 
 
 def drawn(variables) -> None:
@@ -46,7 +54,7 @@ def drawn(variables) -> None:
 
 def keras_cells(model, kind: str) -> list:
     """Keras's cells with the decoder's weights; the first reads values and context as one input."""
-    found = []
+    result = []
     for number, cell in enumerate(model.cells.cells):
         kernel, *others = cell.get_weights()
         if number == 0 and model.before:
@@ -54,8 +62,8 @@ def keras_cells(model, kind: str) -> list:
         copy = CELLS[kind](cell.units)
         copy.build((None, len(kernel)))
         copy.set_weights([kernel, *others])
-        found.append(copy)
-    return found
+        result.append(copy)
+    return result
 
 
 def through(cell, sequence) -> tuple:
@@ -142,11 +150,11 @@ def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(history)
         expected, seen = by_hand(model, kind, history)
-        found = model(history)
-        losses = [tf.reduce_mean(tf.square(each - TARGET)) for each in (expected, found)]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    expected, found = (tape.gradient(loss, [history, *encoder]) for loss in losses)
-    for one, other in zip(found, expected, strict=True):
+        result = model(history)
+        losses = [tf.reduce_mean(tf.square(item - TARGET)) for item in (expected, result)]
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+    expected, result = (tape.gradient(loss, [history, *encoder]) for loss in losses)
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
     weights = model.attend(history)
     if attention == "none":

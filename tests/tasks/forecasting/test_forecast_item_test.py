@@ -15,10 +15,10 @@ def test_diebold_mariano_gives_the_published_value():
     truth = np.array([10, 20, 30, 40, 50])
     first = (np.array([11, 21, 29, 42, 53]) - truth) ** 2
     second = (np.array([13, 26, 24, 40, 59]) - truth) ** 2
-    found = diebold_mariano(first, second)
-    assert found.statistic == pytest.approx(-2.2229922806, abs=1e-10)
-    assert found.p == pytest.approx(2 * 0.0451556587, abs=2e-10)
-    assert diebold_mariano(second, first).statistic == -found.statistic
+    result = diebold_mariano(first, second)
+    assert result.statistic == pytest.approx(-2.2229922806, abs=1e-10)
+    assert result.p == pytest.approx(2 * 0.0451556587, abs=2e-10)
+    assert diebold_mariano(second, first).statistic == -result.statistic
 
 
 def test_diebold_mariano_of_one_step_is_the_t_test_of_the_losses():
@@ -75,9 +75,9 @@ def test_diebold_mariano_counts_the_windows_that_share_targets(runs, apart, over
     losses = {name: draw.exponential(size=(9, 2)) for name in ("none", "bahdanau")}
     index = (apart * np.arange(9))[:, None] + np.arange(2)
     table = {"index": index, "time": index.astype(str), "step": index * 0 + [1, 2]}
-    for name, each in losses.items():
+    for name, item in losses.items():
         run = write_run(runs, name, 0, 1.0)
-        columns = {**table, "target": 0.0 * index, "prediction": np.sqrt(each)}
+        columns = {**table, "target": 0.0 * index, "prediction": np.sqrt(item)}
         run.write_predictions({key: column.reshape(-1) for key, column in columns.items()})
     test = only(runs, Filters(where=("attention=none,bahdanau", "seed=0"))).item_test
     means = [losses[name].mean(axis=1) for name in ("bahdanau", "none")]

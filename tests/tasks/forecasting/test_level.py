@@ -49,28 +49,28 @@ def test_a_level_changes_nothing_but_the_level(task_of, scaler, walk, level):
         other = high.splits.parts[part]
         np.testing.assert_allclose(windows.history, other.history, rtol=0, atol=1e-7)
         np.testing.assert_allclose(windows.target, other.target, rtol=0, atol=1e-7)
-    expected, found = reported(low), reported(high)
-    assert found.best_baseline == expected.best_baseline
-    assert [note.replace(",", "") for note in found.notes] == expected.notes
+    expected, result = reported(low), reported(high)
+    assert result.best_baseline == expected.best_baseline
+    assert [note.replace(",", "") for note in result.notes] == expected.notes
     every = {"": expected.metrics, **expected.baselines}
-    for name, own in {"": found.metrics, **found.baselines}.items():
-        for metric in own.keys() - {"smape"}:  # which is relative to the level
-            assert own[metric] == pytest.approx(every[name][metric], rel=1e-4, abs=1e-7), metric
-    assert found.skills == pytest.approx(expected.skills, rel=1e-4)
+    for name, scores in {"": result.metrics, **result.baselines}.items():
+        for metric in scores.keys() - {"smape"}:  # which is relative to the level
+            assert scores[metric] == pytest.approx(every[name][metric], rel=1e-4, abs=1e-7), metric
+    assert result.skills == pytest.approx(expected.skills, rel=1e-4)
     for column in ("target", "prediction", "low", "high", *expected.baselines):
-        shifted = found.predictions[column] - level
+        shifted = result.predictions[column] - level
         spread = np.ptp(walk)
         np.testing.assert_allclose(shifted, expected.predictions[column], atol=1e-5 * spread)
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])
 def test_the_unit_of_a_series_changes_no_relative_score(task_of, factor):
-    expected, found = reported(task_of(WALK)), reported(task_of(WALK * factor))
-    assert found.skills == pytest.approx(expected.skills, rel=1e-9)
+    expected, result = reported(task_of(WALK)), reported(task_of(WALK * factor))
+    assert result.skills == pytest.approx(expected.skills, rel=1e-9)
     for name in ("nrmse", "mse_z", "mae_z", "mase", "smape"):
-        assert found.metrics[name] == pytest.approx(expected.metrics[name], rel=1e-9)
-    assert found.metrics["rmse"] == pytest.approx(factor * expected.metrics["rmse"], rel=1e-9)
-    assert found.notes == expected.notes
+        assert result.metrics[name] == pytest.approx(expected.metrics[name], rel=1e-9)
+    assert result.metrics["rmse"] == pytest.approx(factor * expected.metrics["rmse"], rel=1e-9)
+    assert result.notes == expected.notes
 
 
 def test_a_level_is_subtracted_only_if_nothing_is_lost():

@@ -48,8 +48,8 @@ def test_mase_of_the_naive_forecast_on_train_is_1(series, period):
     assert naive["mase"] == pytest.approx(1, rel=1e-12)
     longer = series(WALK, history=period or 1, period=period, horizon=7)
     scores = longer.report(longer.splits.parts["test"].target).baselines["train_mean"]
-    known = WALK[: 211 - 42]  # before the test part, as in M4
-    one_step = np.abs(known[period or 1 :] - known[: -(period or 1)]).mean()
+    before_test = WALK[: 211 - 42]  # before the test part, as in M4
+    one_step = np.abs(before_test[period or 1 :] - before_test[: -(period or 1)]).mean()
     assert scores["mase"] == pytest.approx(scores["mae"] / one_step)
 
 

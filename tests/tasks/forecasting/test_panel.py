@@ -41,10 +41,10 @@ def write(tmp_path):
     return write
 
 
-def panel(path, ids="unique_id", times="ds", **given):
+def panel(path, ids="unique_id", times="ds", **overrides):
     """A loaded task."""
-    given = {"history": 5, "horizon": 2, **given}
-    task = Series(path=path, id_column=ids, time_column=times, **given)
+    overrides = {"history": 5, "horizon": 2, **overrides}
+    task = Series(path=path, id_column=ids, time_column=times, **overrides)
     task.load(0)
     return task
 
@@ -65,8 +65,8 @@ def test_each_series_is_divided_by_time_by_itself(write):
         tests, validations = round(count * 0.2), round(count * 0.15)
         ends = np.cumsum([count - tests - validations, validations, tests])
         for part, first, end in zip(task.splits.parts.values(), [5, *ends[:2]], ends, strict=True):
-            own = part.index[part.ids == name]
-            np.testing.assert_array_equal(own, np.arange(first, end - 2 + 1))
+            selected = part.index[part.ids == name]
+            np.testing.assert_array_equal(selected, np.arange(first, end - 2 + 1))
     counted = panel(write(rows()), test=7, validation=3)
     assert counted.splits.counts()["test"] == 3 * (7 - 2 + 1)
 
@@ -75,11 +75,11 @@ def test_each_series_has_the_scale_of_its_own_train_part(write):
     task = panel(write(rows()), test=7, validation=3)
     for name, count in LENGTHS.items():
         train = np.array([level(name, at) for at in range(count - 10)])
-        own = task.splits.parts["train"].take(
+        selected = task.splits.parts["train"].take(
             np.flatnonzero(task.splits.parts["train"].ids == name)
         )
         expected = (train[5] - train.mean()) / train.std()
-        assert own.target[0, 0] == pytest.approx(expected, rel=1e-5)
+        assert selected.target[0, 0] == pytest.approx(expected, rel=1e-5)
         assert task.origin(name).scalers[0].scale == pytest.approx(train.std())
 
 
@@ -90,7 +90,7 @@ def walks(lengths, seed=3):
 
 
 def lines_of(series):
-    return [(name, value) for name, own in series.items() for value in own]
+    return [(name, value) for name, values in series.items() for value in values]
 
 
 def test_measures_are_those_of_the_m4_competition(write):
@@ -101,15 +101,15 @@ def test_measures_are_those_of_the_m4_competition(write):
     report = task.report(task.splits.parts["test"].target)
     smape, mase = [], []
     for values in series.values():
-        known, target = values[:-13], values[-13:]
-        naive = [known[-1]] * 13
+        past, target = values[:-13], values[-13:]
+        naive = [past[-1]] * 13
         shares = [2 * abs(t - f) / (abs(t) + abs(f)) for t, f in zip(target, naive, strict=True)]
-        step = sum(abs(b - a) for a, b in zip(known, known[1:], strict=False)) / (len(known) - 1)
+        step = sum(abs(b - a) for a, b in zip(past, past[1:], strict=False)) / (len(past) - 1)
         smape.append(100 * sum(shares) / 13)
-        mase.append(sum(abs(target - known[-1])) / 13 / step)
-    found = report.baselines["persistence"]
-    assert found["smape"] == pytest.approx(np.mean(smape))
-    assert found["mase"] == pytest.approx(np.mean(mase))
+        mase.append(sum(abs(target - past[-1])) / 13 / step)
+    result = report.baselines["persistence"]
+    assert result["smape"] == pytest.approx(np.mean(smape))
+    assert result["mase"] == pytest.approx(np.mean(mase))
     assert report.metric == "mase" and len(task.splits.parts["test"]) == 3
 
 
@@ -126,7 +126,7 @@ def test_metrics_of_each_series_and_their_means(write):
     for name in LENGTHS:
         assert table[name]["mae"] == pytest.approx(np.mean(np.abs(errors[test.ids == name])))
     for metric in ("mase", "smape", "mse_z", "nrmse"):
-        mean = np.mean([own[metric] for own in table.values()])
+        mean = np.mean([row[metric] for row in table.values()])
         assert report.metrics[metric] == pytest.approx(mean)
     assert report.predictions["id"].tolist() == [n for n in LENGTHS for _ in range(16)]
     json.dumps(report.scores(), allow_nan=False)
@@ -186,8 +186,8 @@ def test_test_items_are_shared_times_or_else_series(runs, aligned):
     ids = np.repeat([*"pqrst"], 9)
     times = np.tile(np.arange(9), 5) + (0 if aligned else np.repeat(np.arange(5), 9))
     losses = {name: draw.exponential(size=45) for name in ("none", "bahdanau")}
-    for name, each in losses.items():
-        write_forecasts(write_run(runs, name, 0, 1.0), each, ids, [f"t{at}" for at in times])
+    for name, item in losses.items():
+        write_forecasts(write_run(runs, name, 0, 1.0), item, ids, [f"t{at}" for at in times])
     test = only(runs, Filters(where=("attention=none,bahdanau", "seed=0"))).item_test
     means = [losses[name].reshape(5, 9).mean(axis=0 if aligned else 1) for name in losses]
     assert test.p == pytest.approx(stats.ttest_rel(*means).pvalue)

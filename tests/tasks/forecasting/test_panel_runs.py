@@ -56,10 +56,10 @@ def test_forecasts_are_made_for_all_or_named_series(folder, capsys):
     assert main(["forecast", str(folder), "--steps", "1", "--id", "south"]) == 0
     assert capsys.readouterr().out.startswith("south\t2020-03-12\t")
     assert main(["forecast", str(folder), "--steps", "2", "--json"]) == 0
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["id"] for each in found] == ["north", "south"]
-    assert {*found[0]} == {"id", "times", "forecast", "low", "high"}
-    assert found[0]["low"][1] <= found[0]["forecast"][1] and found[0]["times"][0] == "2020-03-01"
+    result = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [item["id"] for item in result] == ["north", "south"]
+    assert {*result[0]} == {"id", "times", "forecast", "low", "high"}
+    assert result[0]["low"][1] <= result[0]["forecast"][1] and result[0]["times"][0] == "2020-03-01"
     assert main(["forecast", str(folder), "--id", "suth"]) == 2
     assert "Did you mean south?" in capsys.readouterr().err
 
@@ -75,8 +75,8 @@ def test_every_epoch_is_scored_for_each_series(folder, capsys):
     interval, columns = metrics["interval"], RunDirectory(folder).read_predictions()
     trained = TrainedRun.load(RunDirectory(folder))
     for name in SHOPS:
-        own, scale = columns["id"] == name, trained.task.origin(name).scalers[0].scale
-        low = (columns["low"] - columns["prediction"])[own]
+        rows_of_series, scale = columns["id"] == name, trained.task.origin(name).scalers[0].scale
+        low = (columns["low"] - columns["prediction"])[rows_of_series]
         np.testing.assert_allclose(low, interval["low"][0] * scale, rtol=1e-6)
 
 

@@ -61,8 +61,8 @@ def test_skill_is_one_for_perfect_zero_for_equal_and_negative_for_worse(error, e
 def test_there_is_no_skill_against_a_baseline_without_error():
     """Fixed: it was thousands below zero, without meaning."""
     rounding = float(np.finfo(np.float32).eps * np.ptp(TARGET))
-    found = skills(TARGET, right=rounding / 2, wrong=2 * rounding)
-    assert found["right"] is None and found["wrong"] < -1e6
+    outcome = skills(TARGET, right=rounding / 2, wrong=2 * rounding)
+    assert outcome["right"] is None and outcome["wrong"] < -1e6
     assert skills(np.zeros(3), right=0.0) == {"right": None}
 
 
@@ -74,8 +74,8 @@ def test_rounding_is_judged_by_the_spread_of_each_series_not_by_its_level():
     assert skills(near * 1e-9, wrong=1e-13)["wrong"] is not None
     both, ids = np.concatenate([far, near]), ["far"] * 8 + ["near"] * 8
     errors = np.repeat([1e-5, 0.01], 8)
-    found = skills(both, ids, wrong=errors, right=errors * np.repeat([1, 1e-8], 8))
-    assert found["right"] is None and found["wrong"] is not None
+    outcome = skills(both, ids, wrong=errors, right=errors * np.repeat([1, 1e-8], 8))
+    assert outcome["right"] is None and outcome["wrong"] is not None
 
 
 def test_the_table_has_some_of_many_windows_and_scores_use_all(monkeypatch):
@@ -108,6 +108,6 @@ def test_a_report_has_the_interval_and_its_coverage():
     report = report_of(target, forecast, {"far": target + 4}, ends=ends)
     assert list(report.predictions)[4:] == ["prediction", "low", "high", "far"]
     assert report.predictions["low"].tolist() == [0, 0, 1, 0, 3, 3]
-    found = report.details["interval"]
-    assert found["coverage"] == pytest.approx(4 / 6)
-    assert found["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])
+    outcome = report.details["interval"]
+    assert outcome["coverage"] == pytest.approx(4 / 6)
+    assert outcome["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])

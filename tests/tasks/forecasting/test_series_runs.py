@@ -76,9 +76,9 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
     learner.model.set_weights(trained.model.get_weights())
     errors = learner._validation_errors()
     series, first = trained.task.members[0].values, trained.task.splits.parts["validation"].index[4]
-    own = trained.task.serve(trained.model, series[:first], 24)
+    recursive = trained.task.serve(trained.model, series[:first], 24)
     scale = trained.task.origin().scalers[0].scale
-    expected = series[first : first + 24] - own
+    expected = series[first : first + 24] - recursive
     np.testing.assert_allclose(errors[4] * scale, expected, rtol=1e-3, atol=0.05)
 
 

@@ -11,11 +11,11 @@ from attnlab.tasks.forecasting.series import Series
 from attnlab.tasks.forecasting.time_series import TimeSeries
 
 
-def series_of(values, columns=None, **given):
+def series_of(values, columns=None, **changes):
     """A series task on values in memory, with columns as inputs."""
     if columns is not None:
-        given["inputs"] = [f"input {number}" for number in range(columns.shape[1])]
-    task = Series(path="memory.csv", **given)
+        changes["inputs"] = [f"input {number}" for number in range(columns.shape[1])]
+    task = Series(path="memory.csv", **changes)
     times = [str(position) for position in range(len(values))]
     values = np.column_stack([values, *([] if columns is None else columns.T)]).astype(float)
     panel = Panel([TimeSeries(values, times=times)], "x", [])
@@ -125,7 +125,7 @@ def test_part_sizes_from_1_on_are_numbers_of_values(size):
 
 
 @pytest.mark.parametrize(
-    ("count", "given", "part"),
+    ("count", "changes", "part"),
     [
         (60, {"history": 39}, "train"),
         (60, {"history": 5, "horizon": 39}, "train"),
@@ -134,9 +134,9 @@ def test_part_sizes_from_1_on_are_numbers_of_values(size):
         (2, {"history": 1}, "validation"),
     ],
 )
-def test_a_part_without_a_window_is_named(count, given, part):
+def test_a_part_without_a_window_is_named(count, changes, part):
     with pytest.raises(RequestError, match=rf"task\.history=.* window of both in the {part} part"):
-        series_of(np.arange(float(count)), **given).load(0)
+        series_of(np.arange(float(count)), **changes).load(0)
 
 
 def test_a_run_without_a_validation_part_has_none_to_evaluate():
@@ -211,9 +211,9 @@ def test_no_window_knows_an_input_of_its_targets():
     before = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2).load(0)
     after = series_of(np.arange(60.0), later, history=5, horizon=2).load(0)
     for part in ("train", "validation", "test"):
-        known = before.parts[part].index <= at
+        is_known = before.parts[part].index <= at
         same = np.all(before.parts[part].history == after.parts[part].history, axis=(1, 2))
-        np.testing.assert_array_equal(same, known)
+        np.testing.assert_array_equal(same, is_known)
 
 
 def test_a_forecast_with_inputs_ends_at_the_horizon(tmp_path):
@@ -222,19 +222,19 @@ def test_a_forecast_with_inputs_ends_at_the_horizon(tmp_path):
     task.save(tmp_path)
     loaded = series_of(np.arange(60.0), COLUMNS, history=5, horizon=2)
     loaded.load_from(tmp_path)
-    for each in (task, loaded):
-        assert each.origin().columns.shape == (5, 3)
+    for item in (task, loaded):
+        assert item.origin().columns.shape == (5, 3)
         seen = []
-        forecast = each.serve(
+        forecast = item.serve(
             lambda history, seen=seen: seen.append(history) or history[:, -1, :2],
-            each.origin().columns,
+            item.origin().columns,
             2,
         )
         assert seen[0].shape == (1, 5, 3)
         assert forecast[0] == pytest.approx(59, rel=1e-5)
         with pytest.raises(RequestError, match=r"at most task\.horizon=2, "):
-            each.serve(lambda history: history, each.origin().columns, 3)
+            item.serve(lambda history: history, item.origin().columns, 3)
         with pytest.raises(RequestError, match="each of: the series, input 0, input 1"):
-            each.serve(lambda history: history, np.arange(9.0), 1)
+            item.serve(lambda history: history, np.arange(9.0), 1)
     with pytest.raises(RequestError, match="expected task, history and horizon"):
         series_of(np.arange(60.0), history=5, horizon=2).load_from(tmp_path)

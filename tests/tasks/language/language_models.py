@@ -65,12 +65,12 @@ class Echo(GeneratedRows):
 
 
 def small_model(*, layers: int = 2, vocabulary: int = 11, context: int = 13, **settings):
-    own = {"units": 12, "feed_forward": 17, "positions": "learned"} | settings
+    arguments = {"units": 12, "feed_forward": 17, "positions": "learned"} | settings
     model = TransformerLanguageModel(
         attention=[MultiHeadAttention(heads=3) for _ in range(layers)],
         vocabulary=vocabulary,
         context=context,
-        **own,
+        **arguments,
     )
     model.build((None, context))
     return model

@@ -55,10 +55,10 @@ def test_forms_of_text(trained):
 
 def test_a_long_prompt_is_read_at_its_end_and_an_empty_one_starts_a_line(trained):
     long = "The old dog sleeps and the cat waits"
-    found, err = generated(trained, long, "--tokens", "5")
+    result, err = generated(trained, long, "--tokens", "5")
     assert "warning: the model reads 16 tokens, the last of the 36 of this prompt." in err
     short, err = generated(trained, long[-16:], "--tokens", "5", "--attention", "a.png")
-    assert found["texts"] == short["texts"] and "the model reads" not in err and "a.png" in err
+    assert result["texts"] == short["texts"] and "the model reads" not in err and "a.png" in err
     empty, line = (generated(trained, prompt, "--tokens", "12")[0] for prompt in ("", "\n"))
     assert empty["prompt"] == "" and empty["texts"] == line["texts"]
 

@@ -44,18 +44,18 @@ def test_cached_tokens_are_those_of_recomputation_over_a_rolling_window(model, l
             window = window[-(CONTEXT // 2) :]
         expected.append(int(logits_after(model, window).argmax()))
         window = [*window, expected[-1]]
-    assert tokens_of(greedy.continued(prompt, tokens=20)) == expected
+    assert tokens_of(greedy.continue_text(prompt, tokens=20)) == expected
 
 
 def test_a_seed_gives_the_same_texts_and_each_text_has_its_own(model):
     sampled = Generator(model)
-    one = tokens_of(sampled.continued([5], tokens=50, seed=7))
-    steps = [*sampled.continued([5], texts=3, tokens=50, seed=7)]
+    one = tokens_of(sampled.continue_text([5], tokens=50, seed=7))
+    steps = [*sampled.continue_text([5], texts=3, tokens=50, seed=7)]
     rows = np.array(steps).T.tolist()
-    assert rows[0] == one == tokens_of(sampled.continued([5], tokens=50, seed=7))
+    assert rows[0] == one == tokens_of(sampled.continue_text([5], tokens=50, seed=7))
     assert len({*map(tuple, rows)}) == 3
-    assert tokens_of(sampled.continued([5], tokens=50, seed=8)) != one
-    assert tokens_of(sampled.continued([5], tokens=9, seed=7)) == one[:9]
+    assert tokens_of(sampled.continue_text([5], tokens=50, seed=8)) != one
+    assert tokens_of(sampled.continue_text([5], tokens=9, seed=7)) == one[:9]
 
 
 def test_a_state_of_constant_size_reads_on_beyond_the_context():
@@ -74,7 +74,7 @@ def test_a_state_of_constant_size_reads_on_beyond_the_context():
             variable.assign(5 * variable)
         assert model.longest is None
         tokens = [3, 1, 7]
-        for token in tokens_of(Generator(model, temperature=0).continued(tokens, tokens=40)):
+        for token in tokens_of(Generator(model, temperature=0).continue_text(tokens, tokens=40)):
             assert token == int(logits_after(model, tokens).argmax())
             tokens.append(token)
     learned = TransformerLanguageModel(attention=[LinearAttention(heads=3)], **settings)

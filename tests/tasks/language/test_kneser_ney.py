@@ -47,18 +47,18 @@ class Plain:
         if not (n[1] and n[2] and n[3]):
             return [0, 0.5, 1, 1.5]
         y = n[1] / (n[1] + 2 * n[2])
-        found = [k - (k + 1) * y * n[k + 1] / n[k] for k in (1, 2, 3)]
-        return [0, *found] if min(found) > 0 else [0, 0.5, 1, 1.5]
+        result = [k - (k + 1) * y * n[k + 1] / n[k] for k in (1, 2, 3)]
+        return [0, *result] if min(result) > 0 else [0, 0.5, 1, 1.5]
 
     def probability(self, word, history):
         shorter = self.probability(word, history[1:]) if history else 1 / V
         counts = self.counts[len(history) + 1]
-        following = [counts[(*history, each)] for each in range(V)]
+        following = [counts[(*history, item)] for item in range(V)]
         if not sum(following):
             return shorter
         discounts = [self.discounts[len(history) + 1][min(count, 3)] for count in following]
-        own = following[word] - discounts[word]
-        return (own + sum(discounts) * shorter) / sum(following)
+        discounted = following[word] - discounts[word]
+        return (discounted + sum(discounts) * shorter) / sum(following)
 
 
 @pytest.mark.parametrize("part", [text(5, 61), text(6, 13, repeats=0), np.array([6, 6, 6, 0, 1])])
@@ -96,7 +96,7 @@ def test_texts_may_be_short_or_long(monkeypatch):
 def test_tinyshakespeare_has_the_known_bits_per_character(realdata):
     content = (realdata / "shakespeare" / "input.txt").read_text(encoding="utf-8")
     symbols = sorted({*content})
-    tokens = np.array([symbols.index(each) for each in content], np.int32)
+    tokens = np.array([symbols.index(item) for item in content], np.int32)
     cut = int(0.9 * len(tokens))
     nats = KneserNey(tokens[:cut], 7, len(symbols)).nats(tokens[cut:])
     assert f"{nats.mean() / math.log(2):.2f}" == "2.19"

@@ -75,7 +75,7 @@ def test_sizes_and_initial_weights_are_nanogpts():
 
 def test_matrices_alone_are_decayed():
     model = small_model()
-    decayed = {len(each.shape) for each in model.variables if model.is_decayed(each)}
+    decayed = {len(item.shape) for item in model.variables if model.is_decayed(item)}
     assert decayed == {2}
     assert not model.is_decayed(keras.Variable(np.zeros((3, 1, 1))))  # a sink per head
 
@@ -95,10 +95,10 @@ def test_a_model_of_rows_gives_logits_at_the_scored_places():
     model = small_model(asked=2)
     tokens = np.random.default_rng(4).integers(0, 11, (3, 13)).astype(np.int32)
     places = np.array([[1, 5], [0, 12], [7, 7]], np.int32)
-    found = model.decode((tf.constant(np.concatenate([tokens, places], axis=1)),))
+    result = model.decode((tf.constant(np.concatenate([tokens, places], axis=1)),))
     whole = np.asarray(model(tokens))
     expected = np.take_along_axis(whole, places[..., None], axis=1)
-    assert np.asarray(found) == pytest.approx(expected, abs=1e-5)
+    assert np.asarray(result) == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_recurrent_model_needs_queries():
@@ -111,7 +111,7 @@ def test_a_recurrent_model_without_attention_is_a_keras_lstm():
     tokens = np.random.default_rng(7).integers(0, 11, (2, 13))
     (cell,), lstm = model.cells.cells, keras.layers.LSTM(12, return_sequences=True)
     lstm.build((None, 13, 12))
-    lstm.set_weights([np.asarray(each) for each in cell.trainable_variables])
+    lstm.set_weights([np.asarray(item) for item in cell.trainable_variables])
     states = lstm(model.embedding(tokens))
     expected = np.asarray(states) @ np.asarray(model.embedding.embeddings).T
     assert np.asarray(model(tokens)) == pytest.approx(expected, abs=1e-5)

@@ -48,10 +48,10 @@ def test_the_cache_has_the_tokens_of_memory(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(reading, "_IN_MEMORY", 0)
     monkeypatch.setattr(reading, "_BLOCK", 500)
     for _ in range(2):  # made, and found again
-        found = read(corpus, tmp_path, kind, progress=lambda *state: seen.append(state))
-        assert found[0].vocabulary == expected[0].vocabulary
+        result = read(corpus, tmp_path, kind, progress=lambda *state: seen.append(state))
+        assert result[0].vocabulary == expected[0].vocabulary
         for name, part in expected[1].items():
-            assert np.array_equal(found[1][name].tokens, part.tokens)
+            assert np.array_equal(result[1][name].tokens, part.tokens)
     done = [state[0] for state in seen]
     assert done == sorted(done) and done[-1] <= len(TEXT.encode()) and len(done) > 5
     assert len([*(tmp_path / "prepared").glob("text-*")]) == 1

@@ -69,14 +69,14 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     task.windows = 5
     model = small_model(vocabulary=task.vocabulary.size, context=8)
     learner = LanguageLearner(from_hydra(compose(list(TINY))), task, model)
-    found, report = learner.validate(1), task.evaluate(learner.model, "validation")
+    result, report = learner.validate(1), task.evaluate(learner.model, "validation")
     # 200 characters, the last one alone
     every, windows = report.predictions, np.arange(5) * 25 // 5
     assert len(every["nats"]) == 25
     nats, count = (every[name][windows].sum() for name in ("nats", "tokens"))
-    assert found["val_loss"] == pytest.approx(nats / count, rel=1e-4)
+    assert result["val_loss"] == pytest.approx(nats / count, rel=1e-4)
     bits = nats / every["bytes"][windows].sum() / math.log(2)
-    assert found["val_bits_per_byte"] == pytest.approx(bits, rel=1e-4)
+    assert result["val_bits_per_byte"] == pytest.approx(bits, rel=1e-4)
     task.windows = 100
     whole = LanguageLearner(from_hydra(compose(list(TINY))), task, model).validate(1)
     assert whole["val_loss"] == pytest.approx(report.metrics["loss"], rel=1e-5)
@@ -152,17 +152,17 @@ def windows(name: str, nats, text: str = "w") -> Run:
 def test_the_tests_between_runs_are_of_rows_of_train_lengths_or_longer_ones():
     one, base = answers("one", [1] * 6 + [0] * 8), answers("base", [0] * 6 + [1] * 8)
     for metric, items, statistic in (("accuracy", 6, -1.0), ("accuracy_longer", 8, 1.0)):
-        (found,) = item_test(metric, [([one], [base])], None)
-        assert (found.items, found.statistic) == (items, statistic)
-        assert found.p == pytest.approx(2 * 0.5**items)
+        (result,) = item_test(metric, [([one], [base])], None)
+        assert (result.items, result.statistic) == (items, statistic)
+        assert result.p == pytest.approx(2 * 0.5**items)
 
 
 def test_the_test_between_runs_on_texts_is_over_windows():
     draw = np.random.default_rng(5)
     one, base = draw.normal(size=17), draw.normal(size=17)
     for metric, size in (("bits_per_byte", 2), ("loss", 4), ("perplexity", 4)):
-        (found,) = item_test(metric, [([windows("one", one)], [windows("base", base)])], None)
-        assert found.items == 17 and found.statistic == pytest.approx((one - base).mean() / size)
+        (result,) = item_test(metric, [([windows("one", one)], [windows("base", base)])], None)
+        assert result.items == 17 and result.statistic == pytest.approx((one - base).mean() / size)
     with pytest.raises(NoItemTest, match="other test items"):
         item_test("loss", [([windows("a", base, "x")], [windows("b", base)])], None)
     with pytest.raises(NoItemTest, match="no windows of a text"):

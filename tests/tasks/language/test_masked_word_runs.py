@@ -81,10 +81,10 @@ def test_words_are_filled_in(trained, monkeypatch):
     lines = io.BytesIO(b"the old [MASK] sleeps\nmy [MASK]\n")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
     code, out, _ = trained("fill", "latest", "--json", "--top", "2", "--average", "2")
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [each["text"] for each in found] == ["the old [MASK] sleeps", "my [MASK]"]
-    assert [[len(mask) for mask in each["masks"]] for each in found] == [[2], [2]]
-    assert found[1]["filled"] == f"my {found[1]['masks'][0][0]['word']}"
+    result = [json.loads(line) for line in out.splitlines()]
+    assert [item["text"] for item in result] == ["the old [MASK] sleeps", "my [MASK]"]
+    assert [[len(mask) for mask in item["masks"]] for item in result] == [[2], [2]]
+    assert result[1]["filled"] == f"my {result[1]['masks'][0][0]['word']}"
 
     for form, empty in (
         ([], ""),

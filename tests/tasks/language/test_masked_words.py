@@ -20,7 +20,7 @@ from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
 from attnlab.tasks.language.text.masking import (
     best_words,
     choose,
-    filled_in,
+    fill_in,
     labels,
     tokens_of,
 )
@@ -77,11 +77,14 @@ def test_masks_dont_change_the_tokens_around_them(text):
     for kind in ["word", "bpe"]:
         tokenizer = fitted(kind)
         tokens = tokens_of(tokenizer, text)
-        whole = next(each for each in TEXTS if each.startswith("The") == ("cabinet" in text))
-        known = tokenizer.encode([whole])[0]
+        whole = next(item for item in TEXTS if item.startswith("The") == ("cabinet" in text))
+        whole_tokens = tokenizer.encode([whole])[0]
         first, last = tokens.index(tokenizer.size), tokens[::-1].index(tokenizer.size)
         assert tokens.count(tokenizer.size) == text.count("[MASK]")
-        assert tokens[:first] == known[:first] and tokens[len(tokens) - last :] == known[-last:]
+        assert (
+            tokens[:first] == whole_tokens[:first]
+            and tokens[len(tokens) - last :] == whole_tokens[-last:]
+        )
 
 
 def test_the_best_words_exclude_special_tokens_and_have_probabilities():
@@ -89,7 +92,9 @@ def test_the_best_words_exclude_special_tokens_and_have_probabilities():
     logits = np.zeros((1, tokenizer.size))
     logits[0, :4] = 9
     logits[0, 5], logits[0, 7] = np.log(3), np.log(2)
-    ((words, shares),) = (zip(*found, strict=True) for found in best_words(tokenizer, logits, 1000))
+    ((words, shares),) = (
+        zip(*result, strict=True) for result in best_words(tokenizer, logits, 1000)
+    )
     assert len(words) == tokenizer.size - 4
     assert [*words[:2]] == labels(tokenizer, [5, 7])
     assert shares[0] == pytest.approx(3 / (5 + tokenizer.size - 6)) and sum(
@@ -105,7 +110,7 @@ def test_filled_in_texts_are_otherwise_unchanged():
         ("it is sing [MASK] now", ["·ing"], "it is singing now"),
         ("a [MASK] b", ["·"], "a · b"),
     ]:
-        assert filled_in(text, [[(word, 0.5)] for word in words]) == expected
+        assert fill_in(text, [[(word, 0.5)] for word in words]) == expected
 
 
 # The choice of words
@@ -115,12 +120,14 @@ def of_training(rows: np.ndarray) -> Rows:
     """The rows and words of a training step."""
     model = small_model()
     keras.utils.set_random_seed(5)
-    places, counts = model._chosen(rows)
+    places, counts = model._choose(rows)
     targets = np.full_like(rows, PADDING)
-    for row, (own, count) in enumerate(zip(np.asarray(places), np.asarray(counts), strict=True)):
-        targets[row, own[:count]] = rows[row, own[:count]]
-        assert len({*own[:count].tolist()}) == count
-    return Rows(np.asarray(model._hidden(rows, places, counts)), targets)
+    for row, (columns, count) in enumerate(
+        zip(np.asarray(places), np.asarray(counts), strict=True)
+    ):
+        targets[row, columns[:count]] = rows[row, columns[:count]]
+        assert len({*columns[:count].tolist()}) == count
+    return Rows(np.asarray(model._hide(rows, places, counts)), targets)
 
 
 @pytest.fixture(params=["tests", "training"])
@@ -141,20 +148,20 @@ def test_fifteen_percent_of_each_row_are_chosen_and_nothing_else_changes(chosen)
 
 def test_80_percent_are_masked_and_10_replaced(chosen):
     is_chosen = chosen.targets != PADDING
-    read, own = chosen.tokens[is_chosen], MANY[is_chosen]
-    error = 3.5 * np.sqrt(0.16 / len(own))
+    tokens, words = chosen.tokens[is_chosen], MANY[is_chosen]
+    error = 3.5 * np.sqrt(0.16 / len(words))
     # One of the 46 words in place of another is at times the same.
-    assert np.mean(read == WORDS) == pytest.approx(0.8, abs=error)
-    replaced = (read != WORDS) & (read != own)
+    assert np.mean(tokens == WORDS) == pytest.approx(0.8, abs=error)
+    replaced = (tokens != WORDS) & (tokens != words)
     assert np.mean(replaced) == pytest.approx(0.1 * 45 / 46, abs=0.75 * error)
-    assert (read > END).all() and {*read.tolist()} >= {*range(4, 50)}
+    assert (tokens > END).all() and {*tokens.tolist()} >= {*range(4, 50)}
 
 
 def test_rows_without_words_have_no_chosen_places():
     rows = np.zeros((2, WIDTH), np.int32)
     rows[:, :5] = [[2, 1, 1, 3, 0], [2, 7, 1, 3, 0]]
-    for found in (choose(rows, WORDS, 0), of_training(rows)):
-        assert np.argwhere(found.targets != PADDING).tolist() == [[1, 1]]
+    for result in (choose(rows, WORDS, 0), of_training(rows)):
+        assert np.argwhere(result.targets != PADDING).tolist() == [[1, 1]]
 
 
 # The model
@@ -193,8 +200,10 @@ def test_the_loss_is_the_mean_cross_entropy_over_the_words_that_count():
     target = draw.integers(4, 7, (3, 5))
     losses = np.asarray(MaskedWords.loss(target, Guesses(logits, places, counts)))
     logs = np.log(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
-    own = [-logs[0, 0, target[0, 3]], -logs[0, 1, target[0, 1]], -logs[1, 0, target[1, 2]]]
-    np.testing.assert_allclose(losses, [(own[0] + own[1]) / 2, own[2], 0], rtol=1e-5)
+    logarithms = [-logs[0, 0, target[0, 3]], -logs[0, 1, target[0, 1]], -logs[1, 0, target[1, 2]]]
+    np.testing.assert_allclose(
+        losses, [(logarithms[0] + logarithms[1]) / 2, logarithms[2], 0], rtol=1e-5
+    )
 
 
 def test_training_draws_new_words_and_all_weights_learn():
@@ -217,7 +226,7 @@ def by_hand(left: int | None, right: int | None) -> np.ndarray:
     """P of words 4 to 7, by counting."""
     rows = [[token for token in row if token] for row in TRAIN.tolist()]
     total = sum(map(len, rows))
-    found = []
+    result = []
     for word in range(4, 8):
         count = sum(row.count(word) for row in rows)
         share = (count + 1) / (7 + 4)
@@ -231,27 +240,27 @@ def by_hand(left: int | None, right: int | None) -> np.ndarray:
             )
             near = sum(row.count(beside) for row in rows) / total
             share *= (pairs + 0.1 * near) / (count + 0.1)
-        found.append(share)
-    return np.array(found) / np.sum(found)
+        result.append(share)
+    return np.array(result) / np.sum(result)
 
 
 def test_neighbours_are_naive_bayes():
     for left, right in [(4, 3), (2, 5), (4, MASK), (MASK, 4), (MASK, MASK)]:
         model = Neighbours(TRAIN, MASK)
-        (found,) = np.exp(model.log_shares(np.array([left]), np.array([right])))
+        (result,) = np.exp(model.log_shares(np.array([left]), np.array([right])))
         sides = (None if side == MASK else side for side in (left, right))
-        assert found[4:] == pytest.approx(by_hand(*sides), rel=1e-6)
-        assert found[:4].sum() == pytest.approx(0, abs=1e-9)
+        assert result[4:] == pytest.approx(by_hand(*sides), rel=1e-6)
+        assert result[:4].sum() == pytest.approx(0, abs=1e-9)
 
 
 def test_baselines_are_scored_at_the_chosen_places():
     tokens = np.array([[2, 4, MASK, 4, 3], [2, MASK, 6, 3, 0]], np.int32)
     targets = np.full_like(tokens, PADDING)
     targets[0, 2], targets[1, 1] = 5, 4
-    found = word_baselines(TRAIN, Rows(tokens, targets).scored(), MASK)
-    words, losses = found["frequency"]
+    result = word_baselines(TRAIN, Rows(tokens, targets).scored(), MASK)
+    words, losses = result["frequency"]
     assert words.tolist() == [4, 4] and losses == pytest.approx(-np.log([3 / 11, 5 / 11]))
-    words, losses = found["neighbours"]
+    words, losses = result["neighbours"]
     expected = [by_hand(4, 4), by_hand(2, 6)]
     assert words.tolist() == [4 + int(shares.argmax()) for shares in expected] == [5, 4]
     assert losses == pytest.approx(-np.log([expected[0][1], expected[1][0]]))

@@ -18,10 +18,10 @@ def own_settings(content: dict) -> dict:
 
 def mechanism(name: str, **changes):
     """A mechanism by its YAML, with a window and heads that suit small models."""
-    own = own_settings(option_content("attention", name))
+    mechanism_settings = own_settings(option_content("attention", name))
     # multi_head's window would refuse to be the attention to a source.
-    small = {key: 2 for key in ("window", "heads") if own.get(key)}
-    return option_class("attention", name)(**{**own, **small, **changes})
+    small = {key: 2 for key in ("window", "heads") if mechanism_settings.get(key)}
+    return option_class("attention", name)(**{**mechanism_settings, **small, **changes})
 
 
 def small_translator(

@@ -79,7 +79,7 @@ class Rows(list):
     def lengths(self):
         return np.array([*map(len, self)])
 
-    def padded(self, numbers, width):
+    def pad(self, numbers, width):
         return np.array([np.pad(self[n], (0, width - len(self[n]))) for n in numbers])
 
 

@@ -17,7 +17,7 @@ from pair_lists import Listed
 from attnlab.errors import RequestError
 from attnlab.tasks.translation.corpora import Book, Files, Multi30k, Tatoeba, Wmt14
 from attnlab.tasks.translation.parallel import AlignedFiles
-from attnlab.text.cleaning import book_cleaning, normalized
+from attnlab.text.cleaning import book_cleaning, normalize
 
 PAIRS = [("one", "eins", "0-0"), ("two", "zwei"), ("a red house", "ein Haus", "0-0 2-1")]
 
@@ -31,8 +31,8 @@ def pairs_of(corpus, part="train") -> list[tuple[str, str]]:
     return [pair[:2] for pair in corpus.parts[part]]
 
 
-def sizes(corpus, seed=0, clean=normalized) -> dict[str, int]:
-    return dict(Counter(part for part, _ in corpus.divided(seed, clean)))
+def sizes(corpus, seed=0, clean=normalize) -> dict[str, int]:
+    return dict(Counter(part for part, _ in corpus.split_pairs(seed, clean)))
 
 
 # --- all corpora -----------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def test_sources_equal_after_cleaning_are_in_one_part():
     parts: dict[str, set[str]] = {}
     pairs = [(f"{source} {'x' * (n // 2)}", target) for n, (source, target) in enumerate(MANY)]
     corpus = opened(Listed(train=pairs))
-    for part, pair in corpus.divided(3, book_cleaning):
+    for part, pair in corpus.split_pairs(3, book_cleaning):
         parts.setdefault(part, set()).add(book_cleaning(pair.source))
     assert sorted(map(len, parts.values())) == [4, 4, 32]
     assert not parts["train"] & parts["test"] and not parts["train"] & parts["validation"]
@@ -61,7 +61,7 @@ def test_sources_equal_after_cleaning_are_in_one_part():
 
 def test_each_seed_holds_out_other_pairs_and_own_parts_stay():
     corpus = opened(Listed({"split": "pair"}, train=MANY, test=PAIRS))
-    first, again, other = ([*corpus.divided(seed, normalized)] for seed in (1, 1, 2))
+    first, again, other = ([*corpus.split_pairs(seed, normalize)] for seed in (1, 1, 2))
     assert first == again != other
     assert sizes(corpus) == {"train": 72, "validation": 8, "test": 3}
     corpus.validation = 0
@@ -293,7 +293,7 @@ def test_wmt14_is_downloaded_file_by_file(tmp_path, monkeypatch):
 def test_real_files_are_divided_by_source(realdata, make, path, count, first):
     corpus = opened(make(path=str(realdata / path)))
     parts: dict[str, set[str]] = {}
-    for part, pair in corpus.divided(0, normalized):
+    for part, pair in corpus.split_pairs(0, normalize):
         parts.setdefault(part, set()).add(pair.source)
     assert sum(sizes(corpus).values()) == count and pairs_of(corpus)[0] == first
     assert sizes(corpus)["test"] == pytest.approx(count / 10, abs=10)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from attnlab.attention import LuongGlobalAttention, MultiHeadAttention
-from attnlab.attention.none import NoAttention
 from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.sentences import SentenceTranslator
@@ -126,8 +125,3 @@ def test_weights_are_of_the_translation_that_was_chosen():
     weights = translator.weights(best)
     assert weights.shape == (1, 2, len(target), len(source))
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
-
-
-def test_a_model_without_attention_has_no_weights():
-    translator = make_translator("rnn", NoAttention)
-    assert translator.weights(translator.translate(["cat"])[0][0]) is None

@@ -13,7 +13,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.translation import tokenized as module
 from attnlab.tasks.translation.corpora import Files
 from attnlab.tasks.translation.parallel import AlignedFiles
-from attnlab.tasks.translation.tokenized import TextSettings, tokenize_corpus, tokenized_files
+from attnlab.tasks.translation.tokenized import TextSettings, tokenize_corpus, tokenize_files
 from attnlab.text.tokenizers import END, START, UNKNOWN
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -124,7 +124,7 @@ def test_files_are_tokenized_like_a_part(settings, tmp_path):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
     files = AlignedFiles(tmp_path / "en", tmp_path / "de")
     tokenizers = data.tokenizers
-    with tokenized_files(files, TextSettings(**settings), tokenizers) as part:
+    with tokenize_files(files, TextSettings(**settings), tokenizers) as part:
         whole = data.parts["test"]
         assert part.texts() == whole.texts()
         assert part.notes == [note for note in whole.notes if "training part" not in note]

@@ -12,7 +12,7 @@ from attnlab.errors import RequestError
 from attnlab.tasks.data.tokens import Tokens
 from attnlab.tasks.translation.report import nearest_rows
 from attnlab.tasks.translation.task import Translate
-from attnlab.tasks.translation.tokenized import padded
+from attnlab.tasks.translation.tokenized import pad_pairs
 from attnlab.text.tokenizers import END, PAD, START
 
 PAIRS = [
@@ -92,13 +92,13 @@ def test_no_batch_is_wider_than_the_model_reaches(multiple):
     )
     rows = np.array([0, 1])
     reaching = SimpleNamespace(fixed_length=3, max_positions=5)
-    source, target = padded(reaching, part, rows, multiple)
+    source, target = pad_pairs(reaching, part, rows, multiple)
     assert source.tolist() == [[5, 6, END], [5, END, PAD]]
     assert target.tolist() == [[START, 9, END, PAD, PAD], [START, 9, 9, 9, 9]]
-    source, target = padded(reaching, part, rows[:1], multiple)
+    source, target = pad_pairs(reaching, part, rows[:1], multiple)
     assert source.tolist() == [[5, 6, END]] and target[:, :3].tolist() == [[START, 9, END]]
     free = SimpleNamespace(fixed_length=None, max_positions=None)
-    source, target = padded(free, part, rows, multiple)
+    source, target = pad_pairs(free, part, rows, multiple)
     assert source.shape == (2, -(-5 // multiple) * multiple)
     assert target.shape == (2, -(-7 // multiple) * multiple + 1)
 

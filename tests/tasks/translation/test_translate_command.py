@@ -44,8 +44,8 @@ def translate(translating, compiled_once, monkeypatch, capfdbinary):
     monkeypatch.chdir(translating.attnlab.folder)
     monkeypatch.setenv("ATTNLAB_RUNS", str(translating.attnlab.runs))
 
-    def translate(*words: object, given: bytes = b"") -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    def translate(*words: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(["translate", "latest", *map(str, words)])
         written = capfdbinary.readouterr()
         return Outcome(code, written.out.decode(), without_latest(written.err.decode()))
@@ -65,7 +65,7 @@ def sentences(translating) -> list[str]:
 def test_each_line_gives_one_line(translate, sentences):
     first, second = sentences
     text = f"{first}\r\n\n  {second}  \nGrüße 你 🙂 \x00\n\t\n{first}"
-    code, out, err = translate(given=b"\xef\xbb\xbf" + text.encode())
+    code, out, err = translate(stdin=b"\xef\xbb\xbf" + text.encode())
     unknown = "not in the model's vocabulary, and read as unknown: Grüße, 你, 🙂, \\x00"
     assert (code, err) == (0, f"attnlab: warning: {unknown}\n")
     lines = out.split("\n")
@@ -122,7 +122,7 @@ def test_attention(translating, translate, sentences):
 
 def test_many_sentences_are_translated_in_order(translate, sentences):
     lines = sentences * 550
-    code, out, err = translate(given="\n".join(lines).encode())
+    code, out, err = translate(stdin="\n".join(lines).encode())
     translated = out.splitlines()
     assert (code, err, len(translated)) == (0, "", 1100)
     assert translated[:2] * 550 == translated
@@ -139,7 +139,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("words, expected", [(words, rest) for words, *rest in REFUSED], ids=str)
+@pytest.mark.parametrize(
+    "words, expected", [(words, fragments) for words, *fragments in REFUSED], ids=str
+)
 def test_a_wrong_request_gets_one_sentence(translate, words, expected):
     code, out, err = translate(*words)
     (line,) = err.splitlines()

@@ -29,7 +29,7 @@ def test_the_bootstrap_of_one_seed_is_sacrebleus():
     texts = {"a": spoiled(2), "b": spoiled(3), "c": spoiled(12)}
     test = PairedTest(list(texts.items()), {"BLEU": BLEU()}, [REFERENCES], test_type="bs")
     expected = [result.p_value for result in test()[1]["BLEU"][1:]]
-    base, *systems = ([(text,) for text in each] for each in texts.values())
+    base, *systems = ([(text,) for text in item] for item in texts.values())
     results = [paired_bootstrap("bleu", base, system, REFERENCES) for system in systems]
     assert [p for p, _ in results] == expected
     signature = results[0][1]
@@ -51,8 +51,8 @@ def test_equal_translations_are_no_evidence():
 
 
 def write_spoiled(runs, spoiled_by):
-    for attention, each in spoiled_by.items():
-        for seed, every in enumerate(each):
+    for attention, item in spoiled_by.items():
+        for seed, every in enumerate(item):
             run = write_run(runs, attention, seed, 50.0, task="translate")
             write_translations(run, spoiled(every), REFERENCES)
 
@@ -64,11 +64,11 @@ def test_sentences_are_resampled_with_the_seeds_of_both_sides(tmp_path):
     comparison = only(tmp_path, reference="none")
     rows = {row.group.label: row for row in comparison.table.itertuples()}
     for attention, seeds in (("bahdanau", 2), ("pooling", 3)):
-        base, own = (
+        base, tested = (
             list(zip(*(spoiled(every) for every in spoiled_by[name][:seeds]), strict=True))
             for name in ("none", attention)
         )
-        assert rows[attention].item_p == paired_bootstrap("bleu", base, own, REFERENCES)[0]
+        assert rows[attention].item_p == paired_bootstrap("bleu", base, tested, REFERENCES)[0]
     assert rows["multi_head"].item_test is None
     assert (rows["pooling"].item_test, rows["pooling"].items) == ("paired bootstrap", 12)
     pair = [rows["bahdanau"], rows["pooling"]]

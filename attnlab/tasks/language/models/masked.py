@@ -62,8 +62,8 @@ class MaskedWordModel(InMemoryModel):
         """Return logits (B, S, V) in float32; in training the `Guesses` for newly chosen words."""
         if not training:
             return self._logits(self.encoder(tokens).vectors)
-        places, counts = self._chosen(tokens)
-        hidden = self._hidden(tokens, places, counts)
+        places, counts = self._choose(tokens)
+        hidden = self._hide(tokens, places, counts)
         return Guesses(self.logits_at(hidden, places, training=True), places, counts)
 
     def logits_at(self, tokens, places, training=None):
@@ -81,27 +81,27 @@ class MaskedWordModel(InMemoryModel):
         logits = ops.matmul(vectors, ops.transpose(ops.cast(embeddings, vectors.dtype)))
         return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
 
-    def _chosen(self, tokens):
+    def _choose(self, tokens):
         """Draw words of each row; return their places (B, K) and the number of valid ones (B,)."""
         words = tokens > END
         width = ops.shape(tokens)[1]
         most = ops.maximum(ops.cast(ops.round(SHARE * ops.cast(width, "float32")), "int32"), 1)
         if isinstance(width, int):  # XLA has to know it
             most = max(round(SHARE * width), 1)
-        ranks = self._drawn(keras.random.uniform, ops.shape(tokens))
+        ranks = self._draw(keras.random.uniform, ops.shape(tokens))
         _, places = ops.top_k(ops.where(words, ranks, -1.0), most)
         numbers = ops.sum(ops.cast(words, "int32"), axis=1)
         counts = ops.cast(ops.round(SHARE * ops.cast(numbers, "float32")), "int32")
         return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
-    def _drawn(self, draw, shape, **limits):
+    def _draw(self, draw, shape, **limits):
         return drawn(lambda shape: draw(shape, seed=self.choices, **limits), shape)
 
-    def _hidden(self, tokens, places, counts):
+    def _hide(self, tokens, places, counts):
         """Return rows whose tokens at chosen places are masked, replaced, or stay."""
         shape = ops.shape(places)
-        draws = self._drawn(keras.random.uniform, shape)
-        words = self._drawn(keras.random.randint, shape, minval=END + 1, maxval=self.mask)
+        draws = self._draw(keras.random.uniform, shape)
+        words = self._draw(keras.random.randint, shape, minval=END + 1, maxval=self.mask)
         chosen = ops.take_along_axis(tokens, places, axis=1)
         shown = ops.where(draws < MASKED + REPLACED, ops.cast(words, chosen.dtype), chosen)
         shown = ops.where(draws < MASKED, ops.cast(self.mask, chosen.dtype), shown)

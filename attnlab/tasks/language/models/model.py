@@ -259,16 +259,16 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
 
     def vectors(self, tokens, training=None):
         """See `LanguageModel.vectors`."""
-        states, attended = self._attended(tokens, training)
+        states, attended = self._attend(tokens, training)
         vectors = self.read(attended and attended.context, states)
         return self.before_output(vectors, training=training)
 
     def attend(self, tokens):
         """Return the attention weights (B, H, T, T); None without attention."""
-        _, attended = self._attended(tokens, False)
+        _, attended = self._attend(tokens, False)
         return attended and attended.weights
 
-    def _attended(self, tokens, training):
+    def _attend(self, tokens, training):
         embedded = self.dropout(self.embedding(tokens), training=training)
         states, _ = self.cells.through(embedded, self._empty(ops.shape(tokens)[0]), training)
         if self.reads == "state":

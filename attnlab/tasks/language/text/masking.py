@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from attnlab.tasks.language.data import PADDING, Rows
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
 # Devlin et al. 2019 (arXiv 1810.04805), section 3.1.
@@ -49,26 +49,26 @@ def choose(rows: np.ndarray, mask: int, seed: int) -> Rows:
 
 def tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
     """Return a text's tokens without START and END; `[MASK]` is the vocabulary's size."""
-    first, *others = normalized(text).split(MASK)
-    tokens = _encoded(tokenizer, first)
+    first, *others = normalize(text).split(MASK)
+    tokens = _encode(tokenizer, first)
     for piece in others:
         tokens.append(tokenizer.size)
         if piece[:1].strip():  # it continues the masked word, or is a mark right after it
-            word, whole = _encoded(tokenizer, _WORD), _encoded(tokenizer, _WORD + piece)
+            word, whole = _encode(tokenizer, _WORD), _encode(tokenizer, _WORD + piece)
             if whole[: len(word)] == word:
                 tokens += whole[len(word) :]
                 continue
-        tokens += _encoded(tokenizer, piece)
+        tokens += _encode(tokenizer, piece)
     return tokens
 
 
-def _encoded(tokenizer: Tokenizer, piece: str) -> list[int]:
+def _encode(tokenizer: Tokenizer, piece: str) -> list[int]:
     return tokenizer.encode([piece.strip()])[0]
 
 
 def labels(tokenizer: Tokenizer, tokens: Iterable[int]) -> list[str]:
     """Return a readable label for each of some unrelated tokens; see `pieces`."""
-    word = _encoded(tokenizer, _WORD) if tokenizer.kind == "bpe" else []
+    word = _encode(tokenizer, _WORD) if tokenizer.kind == "bpe" else []
     return [tokenizer.pieces([*word, int(token)])[-1] for token in tokens]
 
 
@@ -86,7 +86,7 @@ def best_words(tokenizer: Tokenizer, logits: np.ndarray, count: int) -> list[lis
     ]
 
 
-def filled_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
+def fill_in(text: str, guesses: Sequence[Sequence[Guess]]) -> str:
     """Return a text with the best word in place of each mask."""
     filled, *pieces = text.split(MASK)
     for ((word, _), *_), piece in zip(guesses, pieces, strict=True):

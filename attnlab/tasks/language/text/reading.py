@@ -12,10 +12,10 @@ import numpy as np
 
 from attnlab.errors import RequestError
 from attnlab.tasks.data.corpus import digest_of
-from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepared
+from attnlab.tasks.data.tokens import Tokens, TokenWriter, prepare_folder
 from attnlab.tasks.kinds import Progress
 from attnlab.tasks.language.corpora import Text
-from attnlab.text.cleaning import normalized
+from attnlab.text.cleaning import normalize
 from attnlab.text.reading import decode_text, sample_blocks
 from attnlab.text.tokenizers import END, START, Tokenizer
 
@@ -55,7 +55,7 @@ def tokenize(
         tokenizer.save(folder / _TOKENIZER)
         for part in corpus.parts:
             with TokenWriter(folder / part, tokenizer.size) as writer:
-                for block in decoded_blocks(corpus, part):
+                for block in decode_blocks(corpus, part):
                     writer.add(encode(tokenizer, block))
                     done += len(block)
                     if progress:
@@ -70,7 +70,7 @@ def tokenize(
     if total > _IN_MEMORY:
         name = f"{corpus.name}-{digest_of([_FORMAT, digest, settings])[:16]}"
         folder = cache / "prepared" / name
-        prepared(folder, make, "the tokens")
+        prepare_folder(folder, make, "the tokens")
         return read(folder)
     with TemporaryDirectory() as temporary:
         make(Path(temporary))
@@ -78,7 +78,7 @@ def tokenize(
         return tokenizer, {p: Tokens(np.array(t.tokens), t.offsets) for p, t in parts.items()}
 
 
-def decoded_blocks(corpus: Text, part: str) -> Iterator[str]:
+def decode_blocks(corpus: Text, part: str) -> Iterator[str]:
     """Yield a part in blocks of about 4 MB, which end with a line break or before a space."""
     where = f"data.path: {corpus.path}" if corpus.path else f"data={corpus.name}"
     line = 1
@@ -87,9 +87,9 @@ def decoded_blocks(corpus: Text, part: str) -> Iterator[str]:
         line += block.count(b"\n")
 
 
-def fitted_blocks(corpus: Text) -> Iterator[str]:
+def blocks_to_fit(corpus: Text) -> Iterator[str]:
     """Yield the blocks of train on which a tokenizer is fitted: of a long text, 200 MB in all."""
-    return sample_blocks(decoded_blocks(corpus, "train"), len(corpus.parts["train"]))
+    return sample_blocks(decode_blocks(corpus, "train"), len(corpus.parts["train"]))
 
 
 # Streams
@@ -110,7 +110,7 @@ def lines_of(text: str) -> Iterator[tuple[str, bool]]:
 
 def fit_stream(corpus: Text, kind: str, size: int, min_count: int) -> Tokenizer:
     """Fit a tokenizer on a text, whose line breaks are tokens, too."""
-    lines = (line for text in fitted_blocks(corpus) for line, _ in lines_of(text))
+    lines = (line for text in blocks_to_fit(corpus) for line, _ in lines_of(text))
     return Tokenizer.fit(lines, kind=kind, size=size, min_count=min_count)
 
 
@@ -134,7 +134,7 @@ def encode_stream(tokenizer: Tokenizer, block: str) -> TokenRows:
 def documents_of(text: str, by_line: bool) -> Iterator[str]:
     """Yield the documents of a text: its lines, or what is between empty lines."""
     for document in text.split("\n") if by_line else _EMPTY_LINES.split(text):
-        for piece, _ in lines_of(normalized(document)):
+        for piece, _ in lines_of(normalize(document)):
             yield piece
 
 

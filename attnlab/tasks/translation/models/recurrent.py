@@ -225,7 +225,7 @@ class RecurrentTranslator(Translator):
             **kwargs,
         )
         mechanism = attention()
-        settings = _resolved(settings, mechanism)
+        settings = _resolve(settings, mechanism)
         self.reverse_source = settings.reverse_source
         self.encoder = RecurrentEncoder(
             **settings.of_cells(units=settings.encoder_units),
@@ -309,7 +309,7 @@ class RecurrentTranslator(Translator):
         return self.logits(states[:, 0]), state
 
 
-def _resolved(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
+def _resolve(settings: RecurrentSettings, mechanism: Attention) -> RecurrentSettings:
     """Replace `auto` and null in the settings; refuse settings that contradict each other."""
     placement = mechanism.placement if settings.placement == "auto" else settings.placement
     has_state = not isinstance(mechanism, NoAttention) and settings.output == "attentional"

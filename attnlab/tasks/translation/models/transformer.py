@@ -155,7 +155,7 @@ class TransformerTranslator(Translator):
         vectors = self._embed("target", target, 0, training)
         outputs = self._through(vectors, memory, (None,) * len(self.decoder), 0, training)
         weights = tuple(output.cross_attention.weights for output in outputs)
-        return DecoderOutput(self._normed("target", outputs[-1].vectors), weights)
+        return DecoderOutput(self._norm("target", outputs[-1].vectors), weights)
 
     def initial_state(self, memory: TransformerMemory, length) -> tuple:
         """Return an empty cache of keys and values for each decoder layer."""
@@ -166,7 +166,7 @@ class TransformerTranslator(Translator):
         """Read one more token of each target."""
         vectors = self._embed("target", ops.expand_dims(tokens, 1), index, False)
         outputs = self._through(vectors, memory, state, index, False)
-        logits = self.logits(self._normed("target", outputs[-1].vectors)[:, 0])
+        logits = self.logits(self._norm("target", outputs[-1].vectors)[:, 0])
         return logits, tuple(output.cache for output in outputs)
 
     def _through(self, vectors, memory, caches, start_index, training) -> list:
@@ -197,7 +197,7 @@ class TransformerTranslator(Translator):
                 position_bias=self.source_position.bias,
                 training=training,
             ).vectors
-        vectors = self._normed("source", vectors)
+        vectors = self._norm("source", vectors)
         return TransformerMemory(mask, tuple(layer.project(vectors) for layer in self.decoder))
 
     def _embed(self, side: str, ids, start_index, training):
@@ -208,6 +208,6 @@ class TransformerTranslator(Translator):
         vectors = getattr(self, f"{side}_position")(vectors, start_index=start_index)
         return getattr(self, f"{side}_dropout")(vectors, training=training)
 
-    def _normed(self, side: str, vectors):
+    def _norm(self, side: str, vectors):
         """Normalise the output of a stack if its layers are pre-norm."""
         return self.norms[side](vectors) if self.norms else vectors

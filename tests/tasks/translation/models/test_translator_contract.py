@@ -55,12 +55,15 @@ def model_content(model: str) -> dict[str, Any]:
 @pytest.mark.parametrize("model", TRANSLATORS)
 def test_the_yaml_lists_the_settings_and_a_rule_for_each(model):
     content = model_content(model)
-    own = own_settings(content)
+    from_yaml = own_settings(content)
     defaults = asdict(TRANSLATORS[model]())
-    assert content["name"] == model and set(content["rules"]) == set(own)
-    if "heads" in own:
-        assert (own.pop("heads"), defaults.pop("heads")) == ("${oc.select:attention.heads,4}", 4)
-    assert defaults == own
+    assert content["name"] == model and set(content["rules"]) == set(from_yaml)
+    if "heads" in from_yaml:
+        assert (from_yaml.pop("heads"), defaults.pop("heads")) == (
+            "${oc.select:attention.heads,4}",
+            4,
+        )
+    assert defaults == from_yaml
 
 
 def build(case: Case, **changes):
