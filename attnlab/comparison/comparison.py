@@ -150,8 +150,8 @@ def compare(entries: Sequence[ListedRun], options: Options | None = None) -> Com
     for (task, data), task_runs in table.groupby(["TASK", "DATA"]):
         # Errors on different data, or of different horizons, can't be compared. Such settings
         # separate runs, though not requested, that agree in all requested keys.
-        keys = [*options.by, *options.within]
-        differing = differing_settings(task_runs, keys, in_groups=True)
+        requested = [*options.by, *options.within]
+        differing = differing_settings(task_runs, requested, in_groups=True)
         apart = [key for key in differing if key.partition(".")[0] in _QUESTION]
         within = [*options.within, *apart]
         for values, runs in split(task_runs, within):
