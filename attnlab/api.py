@@ -29,8 +29,7 @@ from attnlab.config.options import key_of, quoted, without_config_dirs
 from attnlab.config.rules import yaml_text
 from attnlab.errors import RequestError, interrupts
 from attnlab.records.environment import TYPED
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import shown_state
+from attnlab.records.run_directory import RunDirectory, shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import is_notebook
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.records.mlflow import connect, store_uri
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import run_lock
+from attnlab.records.run_directory import RunDirectory, run_lock
 
 
 def make_run(

@@ -13,8 +13,7 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunFailed
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import hold
+from attnlab.records.run_directory import RunDirectory, hold
 from attnlab.runner.resume import resume, run
 from attnlab.runner.train import SweepMember
 from attnlab.tasks.forecasting.learner import ForecastLearner

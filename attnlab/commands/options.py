@@ -20,8 +20,8 @@ from attnlab.records.run_directory import (
     find_run,
     list_runs,
     run_folders,
+    shown_state,
 )
-from attnlab.records.status import shown_state
 from attnlab.tasks.kinds import kind_of, known_kind
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from rich.text import Text
 from attnlab.commands import options
 from attnlab.comparison.selection import Filters, began, none_fits
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, list_runs
-from attnlab.records.status import shown_state
+from attnlab.records.run_directory import ListedRun, list_runs, shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import NOTHING, WIDTH, in_one_format, plain_console, plain_table
 

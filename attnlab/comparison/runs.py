@@ -19,8 +19,7 @@ from attnlab.comparison.selection import read_settings, setting
 from attnlab.config.options import follows, in_prose
 from attnlab.config.sections import decides_result
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.records.status import shown_state
+from attnlab.records.run_directory import ListedRun, RunDirectory, shown_state
 
 _COLUMNS = ("RUN", "TASK", "DATA", "SEED", "VALUE", "GROUP")
 # Settings that make no difference between groups: the seed, and the address of a download.

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
 from attnlab.records.files import flatten
-from attnlab.records.run_directory import ListedRun, RunDirectory
-from attnlab.records.status import shown_state
+from attnlab.records.run_directory import ListedRun, RunDirectory, shown_state
 from attnlab.records.sweep_runs import is_of_study, newest_first, runs_of_sweep, sweep_names
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")

@@ -1,20 +1,22 @@
 """Read and write files so that a kill at any moment leaves either the old or the new version.
 
-Writing raises `OSError` if a file can't be written; reading raises `RequestError` if it is missing
-or damaged.
+JSON, tables, histories, and checkpoints, from which a killed run resumes. Writing raises `OSError`
+if a file can't be written; reading raises `RequestError` if it is missing or damaged.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from attnlab.errors import RequestError
@@ -22,6 +24,11 @@ from attnlab.errors import RequestError
 if TYPE_CHECKING:
     import numpy as np
 
+_log = logging.getLogger(__name__)
+_MAGIC = b"attnlab checkpoint 1\n"
+_DIGEST_SIZE = hashlib.sha256().digest_size
+_BLOCK = 1 << 20
+_CHECKPOINTS = 2  # the second newest stays in case the newest is damaged
 _LONGEST_CELL = 2**31 - 1  # texts may be longer than the default of `csv`
 
 
@@ -259,3 +266,90 @@ def flatten(document: Mapping[str, Any], left_out: Collection[str] = ()) -> dict
             is_json = value is None or isinstance(value, bool | list | tuple | Mapping)
             leaves[str(key)] = json.dumps(value, default=str) if is_json else str(value)
     return leaves
+
+
+class Checkpoint(NamedTuple):
+    """The content of a checkpoint."""
+
+    state: dict[str, Any]  # JSON-ready; NaN and infinities included
+    arrays: list[np.ndarray]  # in the order in which they were saved
+
+
+class Checkpoints:
+    """The checkpoints of a folder: files `step_000000123.ckpt` of magic, state, arrays, SHA-256."""
+
+    def __init__(self, folder: Path):
+        self._folder = Path(folder)
+
+    def save(self, step: int, state: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> None:
+        """Write a checkpoint, and remove all but the newest two.
+
+        It replaces a checkpoint of the same step. `state` is JSON-ready. Raises `OSError` if it
+        can't be written; then the earlier checkpoints stay.
+        """
+        with replacing(self._folder / f"step_{step:09d}.ckpt") as temporary:
+            with open(temporary, "w+b") as stream:
+                _write_checkpoint(stream, state, arrays)
+        self.keep(_CHECKPOINTS)
+
+    def keep(self, count: int) -> None:
+        """Remove all but the `count` newest; raises `OSError`."""
+        for path in self._paths()[:-count]:
+            path.unlink(missing_ok=True)
+
+    def newest(self) -> Checkpoint | None:
+        """Return the newest intact checkpoint; None if there is none.
+
+        Damaged ones are renamed to `damaged_...`, with a warning. Raises `RequestError` if a file
+        can't be read, because it may be intact.
+        """
+        for path in reversed(self._paths()):
+            try:
+                return _read_checkpoint(path)
+            except ValueError as error:
+                _log.warning("%s: damaged (%s); the checkpoint before it is used", path, error)
+                path.replace(path.with_name(f"damaged_{path.name}"))
+            except OSError as error:
+                raise RequestError(f"{path}: can't be read ({error.strerror or error}).") from error
+        return None
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("step_*.ckpt"))
+
+
+def _write_checkpoint(
+    stream: IO[bytes], state: Mapping[str, Any], arrays: Sequence[np.ndarray]
+) -> None:
+    import numpy as np
+
+    stream.write(_MAGIC)
+    stream.write(json.dumps({**state, "arrays": len(arrays)}).encode() + b"\n")
+    for array in arrays:
+        np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
+    stream.write(_digest(stream, stream.tell()))
+
+
+def _read_checkpoint(path: Path) -> Checkpoint:
+    """Return a checkpoint; raises `ValueError` if it is damaged."""
+    import numpy as np
+
+    with open(path, "rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not start like a checkpoint")
+        digest = _digest(stream, stream.seek(0, 2) - _DIGEST_SIZE)
+        if stream.read() != digest:
+            raise ValueError("its digest differs from its content")
+        stream.seek(len(_MAGIC))
+        state = json.loads(stream.readline())
+        count = state.pop("arrays")
+        arrays = [np.lib.format.read_array(stream, allow_pickle=False) for _ in range(count)]
+    return Checkpoint(state, arrays)
+
+
+def _digest(stream: IO[bytes], size: int) -> bytes:
+    """Return the SHA-256 of a file's first bytes, and leave the stream after them."""
+    stream.seek(0)
+    sha256 = hashlib.sha256()
+    while (left := size - stream.tell()) > 0:
+        sha256.update(stream.read(min(_BLOCK, left)))
+    return sha256.digest()

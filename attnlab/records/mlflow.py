@@ -28,8 +28,7 @@ from urllib.parse import unquote
 from attnlab import __version__
 from attnlab.errors import RequestError, explained
 from attnlab.records import files
-from attnlab.records.run_directory import REPORT, RunDirectory
-from attnlab.records.status import hold
+from attnlab.records.run_directory import REPORT, RunDirectory, hold
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -13,8 +13,7 @@ from attnlab.comparison.runs import NothingToCompare, RunRecord
 from attnlab.comparison.selection import read_settings
 from attnlab.errors import RequestError
 from attnlab.records.files import flatten
-from attnlab.records.run_directory import ListedRun
-from attnlab.records.status import shown_state
+from attnlab.records.run_directory import ListedRun, shown_state
 from attnlab.report.results import result_sentence, results_records
 from attnlab.tasks.base import ReportedRun
 from attnlab.tasks.kinds import known_kind, load

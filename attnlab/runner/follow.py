@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.errors import RequestError
 from attnlab.records.environment import processors
-from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.records.status import is_alive
+from attnlab.records.run_directory import RunDirectory, is_alive, list_runs
 from attnlab.tasks.kinds import kind_of, load
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ class Follower(threading.Thread):
 def start_following(folder: Path) -> Follower | None:
     """Start the process for the folder of a run or a sweep; returns None if that fails.
 
-    The caller holds the folder's lock, see `records.status.hold`: when it is released, the process
-    does the rest and ends. A sweep's process follows all runs that name the sweep in their status.
+    The caller holds the folder's lock: when it is released, the process does the rest and ends. A
+    sweep's process follows all runs that name the sweep in their status.
     """
     try:
         process = subprocess.Popen(

@@ -18,10 +18,9 @@ from attnlab.config.options import failure
 from attnlab.config.sections import RunConfig, parse, stored_config
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed, explained
 from attnlab.records import logs
-from attnlab.records.checkpoints import Checkpoints
+from attnlab.records.files import Checkpoints
 from attnlab.records.logs import logging_to
-from attnlab.records.run_directory import REPORT, ListedRun, RunDirectory, list_runs
-from attnlab.records.status import hold
+from attnlab.records.run_directory import REPORT, ListedRun, RunDirectory, hold, list_runs
 from attnlab.runner.console import print_result, screen
 from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.train import (

@@ -20,8 +20,8 @@ from attnlab.config.options import failure, option_class
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import CannotResume, Pruned, RequestError, RunFailed, check_for_interrupt
 from attnlab.records import files
-from attnlab.records.checkpoints import Checkpoints
 from attnlab.records.environment import differences, environment
+from attnlab.records.files import Checkpoints
 from attnlab.records.logs import in_words, logging_to
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.console import Screen

@@ -20,7 +20,7 @@ from attnlab.errors import RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
-from attnlab.records.status import run_lock
+from attnlab.records.run_directory import run_lock
 from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.resume import (
     COMPLETED,

@@ -11,8 +11,7 @@ from command_line import CommandLine
 from run_folders import in_mlflow, make_run
 
 from attnlab.records.mlflow import connect, copy, store_uri
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import hold
+from attnlab.records.run_directory import RunDirectory, hold
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from attnlab.records.checkpoints import Checkpoints
+from attnlab.records.files import Checkpoints
 
 ARRAYS = [
     np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -8,11 +8,10 @@ import sys
 import pytest
 
 from attnlab.errors import RequestError, RunBusy
-from attnlab.records.run_directory import RunDirectory, list_runs
-from attnlab.records.status import hold, is_alive
+from attnlab.records.run_directory import RunDirectory, hold, is_alive, list_runs
 
 HOLD = (
-    "import sys; from pathlib import Path; from attnlab.records.status import run_lock; "
+    "import sys; from pathlib import Path; from attnlab.records.run_directory import run_lock; "
     "lock = run_lock(Path(sys.argv[1])); lock.acquire(); print('held', flush=True); "
     "sys.stdin.read()"
 )

@@ -12,9 +12,9 @@ from attnlab.errors import RequestError
 from attnlab.records.run_directory import (
     RunDirectory,
     find_run,
+    hold,
     list_runs,
 )
-from attnlab.records.status import hold
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from run_folders import add_epoch, in_mlflow, make_run
 
 from attnlab.records.environment import processors
 from attnlab.records.mlflow import connect, store_uri
-from attnlab.records.run_directory import RunDirectory
-from attnlab.records.status import run_lock
+from attnlab.records.run_directory import RunDirectory, run_lock
 from attnlab.runner.follow import complete, start_following, wait_for
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
