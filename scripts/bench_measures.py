@@ -320,8 +320,8 @@ def torch_images() -> Seconds:
 
     from attnlab.runner.train import make_model, make_task, start_afresh
     from attnlab.training.batches import BatchPlan
-    from attnlab.training.epoch_program import Program
     from attnlab.training.optimizers import make_optimizer
+    from attnlab.training.program import Program
 
     size, classes, draw = 16, 10, np.random.default_rng(0)
     pixels = draw.integers(0, 256, (size, 32, 32, 3), dtype=np.uint8)  # as CIFAR-10's

@@ -28,7 +28,7 @@ from command_line import (
 from filelock import FileLock
 from hypothesis import settings
 
-from attnlab.training.tensorflow_internals import vectorize_short_loops
+from attnlab.internals import vectorize_short_loops
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
@@ -65,8 +65,8 @@ def pytest_collection_finish():
 def released_programs():
     """Release the compiled programs of a file, and exclude its imports from garbage collection."""
     yield
-    if "attnlab.training.program_cache" in sys.modules:
-        sys.modules["attnlab.training.program_cache"]._cache.clear()
+    if "attnlab.training.compilation" in sys.modules:
+        sys.modules["attnlab.training.compilation"]._cache.clear()
     if len(gc.get_objects(generation=2)) > 100_000:
         gc.collect()
         gc.freeze()

@@ -24,11 +24,12 @@ ROOMS = [
     *("training", "layers"),
 ]
 LOWEST = {"attention", "config", "records", "terminal", "views.records"}
-EVERYWHERE = {"errors", "__init__"}
+EVERYWHERE = {"errors", "internals", "__init__"}
 TENSOR_ROOMS = {
     "attention",
     "encoders",
     "export",
+    "internals",
     "layers",
     "training",
     "runner",
@@ -144,7 +145,7 @@ def test_no_room_is_overcrowded():
     folders = {path.parent for path in FILES.values()} - a_file_each
     crowds = {str(folder): len(list(folder.glob("*.py"))) for folder in folders}
     assert max(crowds.values()) <= 18, crowds
-    assert len(list(PACKAGE.glob("*.py"))) <= 7
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
 
 
 def test_the_pure_functions_of_attention_dont_import_layers(graph):

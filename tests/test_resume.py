@@ -18,7 +18,7 @@ from attnlab.runner.resume import resume, run
 from attnlab.runner.train import SweepMember
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.forecasting.models import RecurrentForecaster
-from attnlab.training.tensorflow_internals import import_tensorflow
+from attnlab.internals import import_tensorflow
 
 import_tensorflow()
 

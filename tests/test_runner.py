@@ -15,13 +15,13 @@ from same_runs import assert_same_run
 from attnlab.cli import main
 from attnlab.config.options import options
 from attnlab.config.sections import RunConfig, parse
+from attnlab.internals import import_tensorflow
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run
 from attnlab.tasks.attention import read_attention
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.kinds import kind_of
-from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 

@@ -68,16 +68,16 @@ def difference(first: list[np.ndarray], second: list[np.ndarray]) -> float:
 def main(kinds: list[str]) -> None:
     """Print how far two devices are from one, by kind, as JSON; a process of its own."""
     from attnlab.config.composing import compose, from_hydra
-    from attnlab.training.tensorflow_internals import import_tensorflow
+    from attnlab.internals import import_tensorflow
 
     found = {}
     for kind in kinds:
         words = [*SMALL, *RUNS[kind], "tracking.enabled=false"]
         configs = [from_hydra(compose([*words, f"trainer.devices={number}"])) for number in (2, 1)]
         import_tensorflow()
-        from attnlab.training import devices
+        from attnlab.training.step import strategy_for
 
-        devices.devices_for(configs[0].trainer)
+        strategy_for(configs[0].trainer)
         found[kind] = float(difference(*map(trained, configs)))
     print(json.dumps(found))
 

@@ -17,8 +17,8 @@ from attnlab.attention.functional import (
     dtype_of,
     rotate,
 )
-from attnlab.attention.keras_internals import keras_mask
 from attnlab.errors import RequestError
+from attnlab.internals import keras_mask
 
 # From the number of queries, of memory steps and the first query's position: what is added to the
 # scores, (1, H, T, S).

@@ -1,15 +1,77 @@
-"""Dropout in at most half the time of Keras's."""
+"""Random draws of a training step, and dropout in at most half the time of Keras's.
+
+A step may be computed in parts: one after another, or on several devices. A layer draws for the
+whole batch and takes the rows of its part, so that draws depend on (seed, step, row) only.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention.draws import Part, current_part
 from attnlab.attention.functional import Tensor
+
+
+class Part(NamedTuple):
+    """One of several equal slices of a batch's rows."""
+
+    index: Any  # from 0; a number or a tensor
+    number: int  # of parts
+
+
+_part: Part | None = None  # of the step that is being traced
+_iteration: Any = None  # of the loop over time that is being traced
+
+
+@contextmanager
+def part_of_batch(part: Part) -> Iterator[None]:
+    """Make the body's layers draw for one part of a batch."""
+    global _part
+    before, _part = _part, part
+    try:
+        yield
+    finally:
+        _part = before
+
+
+@contextmanager
+def iteration_of_loop(number: Any) -> Iterator[None]:
+    """Make the body's dropout draw anew in each iteration of a loop over time.
+
+    A generator whose state is an argument of the step can't count its draws in a loop: it adds the
+    iteration's number. So each layer may draw once per iteration, and not after the loop.
+    """
+    global _iteration
+    before, _iteration = _iteration, number
+    try:
+        yield
+    finally:
+        _iteration = before
+
+
+def rows_of(part: Part, tensor: Any, axis: int = 0) -> Any:
+    """Return the rows of a part of a tensor whose axis `axis` has the rows of all parts."""
+    shape = [*ops.shape(tensor)]
+    parted = [*shape[:axis], part.number, shape[axis] // part.number, *shape[axis + 1 :]]
+    return tf.gather(tf.reshape(tensor, parted), part.index, axis=axis)
+
+
+def drawn(draw: Callable[[Sequence[Any]], Any], shape: Sequence[Any]) -> Any:
+    """Return random numbers (B, ...), for a part those of its rows.
+
+    Args:
+        draw: `draw(shape)` returns random numbers; the axis 0 of the shape are rows.
+        shape: of the result.
+    """
+    if _part is None:
+        return draw(shape)
+    return rows_of(_part, draw((shape[0] * _part.number, *shape[1:])))
 
 
 class Dropout(keras.layers.Dropout):
@@ -26,8 +88,11 @@ class Dropout(keras.layers.Dropout):
             return inputs
         seeds = self.seed_generator.state.value
         if len(seeds.shape) > 1:
-            return tf.vectorized_map(lambda run: self._dropped(*run), (inputs, seeds))
-        return self._dropped(inputs, self.seed_generator.next())
+            runs = (inputs, seeds)
+            return tf.vectorized_map(lambda run: self._dropped(*run), runs, warn=False)
+        if _iteration is None or isinstance(seeds, tf.Variable):
+            return self._dropped(inputs, self.seed_generator.next())
+        return self._dropped(inputs, seeds + tf.cast(tf.stack([0, _iteration]), seeds.dtype))
 
     def _dropped(self, inputs, seed):
         threshold = tf.clip_by_value(tf.round(self.rate * 2**16), 1, 2**16 - 1)
@@ -36,7 +101,8 @@ class Dropout(keras.layers.Dropout):
             pairs = zip(self.noise_shape, shape, strict=True)
             shape = [size if fixed is None else fixed for fixed, size in pairs]
         size, seed = math.prod(shape), tf.cast(seed, tf.int32)
-        part = current_part() if self.noise_shape is None or self.noise_shape[0] is None else None
+        is_whole = self.noise_shape is not None and self.noise_shape[0] is not None
+        part = None if is_whole else _part
         draws = _draws(size, seed) if part is None else _draws_of(part, size, seed)
         survives = tf.reshape(draws >= tf.cast(threshold, tf.uint16), shape)
         scale = 1.0 / (1.0 - threshold * 2**-16)

@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from attnlab.attention.base import Attention
 from attnlab.attention.functional import Tensor
-from attnlab.attention.keras_internals import all_layers
+from attnlab.internals import all_layers
 
 MEASURES = ("entropy", "share", "distance", "first", "previous", "duplicate", "induction")
 

@@ -22,7 +22,7 @@ def command(name: str) -> int:
     With --config-dir FOLDER, which every command takes, NAME may be your own mechanism: it needs
     FOLDER/attention/NAME.yaml, and its module in the same folder.
     """
-    from attnlab.training.tensorflow_internals import import_tensorflow
+    from attnlab.internals import import_tensorflow
 
     import_tensorflow()
     logging.getLogger("tensorflow").setLevel("ERROR")  # it warns about the many retraces

@@ -39,7 +39,7 @@ def command(
 
     if encoder:
         from attnlab.encoders.opening import open_source, vectors_by
-        from attnlab.training.tensorflow_internals import import_tensorflow
+        from attnlab.internals import import_tensorflow
 
         try:
             # A preset's handle has "_" or "://", which the id of a run has not.

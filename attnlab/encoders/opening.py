@@ -168,7 +168,7 @@ def open_source(path: str | None, seed: int | None = None) -> Source:
 
 
 def _preset_source() -> type[PresetSource]:
-    from attnlab.training.tensorflow_internals import import_tensorflow
+    from attnlab.internals import import_tensorflow
 
     import_tensorflow()
     from attnlab.encoders.presets import PresetSource

@@ -15,12 +15,13 @@ import keras
 import numpy as np
 from keras import ops
 
+from attnlab.attention.dropout import drawn
 from attnlab.errors import RequestError
+from attnlab.internals import all_layers, shapes_only
 from attnlab.layers.transformer import Encoding
 from attnlab.records.files import write_json
 from attnlab.text.tokenizers import END, LABELS, PAD, UNKNOWN
 from attnlab.text.words import split_words, without_surrogates, word_spans
-from attnlab.training.keras_internals import shapes_alone
 
 BACKBONES = ("BertBackbone", "DistilBertBackbone", "RobertaBackbone")
 _SAVED = "preset"  # a run's copy of a preset, without its weights
@@ -102,6 +103,21 @@ class PresetTokenizer:
         self._tokenizer.save_to_preset(str(folder))
 
 
+class PartialDropout(keras.layers.Dropout):
+    """Keras's dropout, but in a part of a batch it drops what the whole batch would drop there."""
+
+    def call(self, inputs, training=False):
+        """Drop values in training."""
+        if not training or not self.rate:
+            return inputs
+
+        def factors(shape):
+            ones = ops.ones(shape, inputs.dtype)
+            return keras.random.dropout(ones, self.rate, self.noise_shape, self.seed_generator)
+
+        return inputs * drawn(factors, ops.shape(inputs))
+
+
 class PresetEncoder(keras.layers.Layer):
     """A backbone of keras-hub that reads this project's token ids.
 
@@ -135,6 +151,9 @@ class PresetEncoder(keras.layers.Layer):
             for layer in (*self.lower_layers.layers, self.last_layer)
             for weight in layer.weights
         }
+        for layer in all_layers(self):
+            if type(layer) is keras.layers.Dropout:
+                layer.__class__ = PartialDropout
         self.built = True
 
     def call(self, tokens: Any, training: bool | None = None) -> Encoding:
@@ -182,7 +201,7 @@ class PresetSource:
 
     def __init__(self, path: str, saved: Path | None = None) -> None:
         self.path = path
-        with shapes_alone():
+        with shapes_only():
             self._backbone = _from_preset("Backbone", saved or path, load_weights=False)
         if type(self._backbone).__name__ not in BACKBONES:
             raise RequestError(

@@ -7,8 +7,8 @@ from typing import Any
 from keras import ops
 
 from attnlab.encoders.opening import Source
+from attnlab.internals import is_shapes_only
 from attnlab.text.tokenizers import END, PAD, START
-from attnlab.training.keras_internals import shapes_are_all
 
 
 class FineTuned:
@@ -70,7 +70,7 @@ def fill_encoder(model: object) -> None:
     Raises:
         RequestError: they can't be read.
     """
-    if isinstance(model, FineTuned) and model.start == "trained" and not shapes_are_all():
+    if isinstance(model, FineTuned) and model.start == "trained" and not is_shapes_only():
         model.source.fill(model.encoder)
 
 

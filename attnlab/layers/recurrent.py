@@ -15,9 +15,9 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention
-from attnlab.attention.dropout import Dropout
+from attnlab.attention.dropout import Dropout, iteration_of_loop
 from attnlab.attention.functional import Tensor
-from attnlab.attention.keras_internals import all_layers
+from attnlab.internals import all_layers
 
 _KERAS = {"simple": "SimpleRNN", "gru": "GRU", "lstm": "LSTM"}
 
@@ -283,7 +283,8 @@ def through_time(
 
     def body(index, state, outputs):
         entering = tf.nest.pack_sequence_as(inputs, [part.read(index) for part in series])
-        state, values = step(index, state, entering)
+        with iteration_of_loop(index):
+            state, values = step(index, state, entering)
         pairs = zip(outputs, values, strict=True)
         return index + 1, state, [output.write(index, value) for output, value in pairs]
 

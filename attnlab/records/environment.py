@@ -26,7 +26,7 @@ PACKAGES = (
 # Variables that set the number of threads, and so the order of sums.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS")
 _IDLE = ("user", "command", "platform", "resumed")  # entries that don't change results
-# The flag that `training.tensorflow_internals` adds to the user's $XLA_FLAGS.
+# The flag that `internals` adds to the user's $XLA_FLAGS.
 OWN_XLA_FLAG = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
 
 

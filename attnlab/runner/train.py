@@ -19,6 +19,7 @@ import numpy as np
 from attnlab.config.options import failure, option_class
 from attnlab.config.sections import Option, RunConfig
 from attnlab.errors import CannotResume, Pruned, RequestError, RunFailed, check_for_interrupt
+from attnlab.internals import forget_gradients, import_tensorflow, shapes_only
 from attnlab.records import files
 from attnlab.records.environment import differences, environment
 from attnlab.records.files import Checkpoints
@@ -30,7 +31,6 @@ from attnlab.tasks.base import Learner, Task, TaskData, assign
 from attnlab.tasks.kinds import kind_of, load
 from attnlab.training.schedules import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
-from attnlab.training.tensorflow_internals import forget_gradients, import_tensorflow
 
 if TYPE_CHECKING:
     import keras
@@ -327,9 +327,7 @@ def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
     # wrong file is reported without waiting for TensorFlow.
     if task.kind.takes_corpus or config.model.name == "transformer":
         import_tensorflow()
-        from attnlab.training.keras_internals import shapes_alone
-
-        with shapes_alone():
+        with shapes_only():
             task.check(partial(_construct, "attention", config.attention), config.model)
     data = task.load(config.seed, shown.working)
     if not data.counts().get("validation"):
@@ -347,13 +345,13 @@ def prepare(config: RunConfig, shown: Screen) -> tuple[Task, TaskData]:
 def check_devices(config: RunConfig) -> None:
     """Raise `RequestError` unless the machine has the run's devices; TensorFlow has not computed.
 
-    The message is that of `training.devices.devices_for`.
+    The message is that of `training.step.strategy_for`.
     """
     if config.trainer.devices != 1:
         import_tensorflow()
-        from attnlab.training.devices import devices_for
+        from attnlab.training.step import strategy_for
 
-        devices_for(config.trainer)
+        strategy_for(config.trainer)
 
 
 def start_afresh(seed: int) -> None:

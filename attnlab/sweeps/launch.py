@@ -27,13 +27,13 @@ from attnlab.errors import (
     listen_for_interrupts,
     plain_text,
 )
+from attnlab.internals import import_tensorflow
 from attnlab.records.environment import processors
 from attnlab.runner.resume import find_run, run
 from attnlab.runner.train import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.tasks.kinds import kind_of
 from attnlab.training.stacking import StackScheduler
-from attnlab.training.tensorflow_internals import import_tensorflow
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

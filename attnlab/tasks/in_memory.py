@@ -8,11 +8,10 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses
 from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
-from attnlab.training.devices import devices_for
-from attnlab.training.epoch_program import Compiled, Loss, Program
+from attnlab.training.compilation import shared_program, trains_with_xla
 from attnlab.training.optimizers import make_optimizer
-from attnlab.training.program_cache import shared_program
-from attnlab.training.steps import InMemoryModel, trains_with_xla
+from attnlab.training.program import Compiled, Loss, Program
+from attnlab.training.step import InMemoryModel, Parts, strategy_for
 
 _CHUNK = 1024  # steps between two updates of the progress; most epochs have fewer
 
@@ -45,8 +44,8 @@ class InMemoryLearner(Learner):
         sizes: tuple[int, ...] = (),
     ) -> None:
         self._seed, self._batch_size = config.seed, config.trainer.step_size
-        devices = devices_for(config.trainer)
-        self._parts = devices.parts(config.trainer.accumulate)
+        strategy = strategy_for(config.trainer)
+        self._parts = Parts.of(config.trainer.accumulate, strategy)
         # All parts in one array, so that one compiled program serves them.
         ends = np.cumsum([len(part) for part in targets.values()])
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
@@ -59,15 +58,15 @@ class InMemoryLearner(Learner):
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
 
         def make() -> Compiled:
-            return Compiled(*parts, jit=jit, parts=self._parts, strategy=devices.strategy)
+            return Compiled(*parts, jit=jit, parts=self._parts, strategy=strategy)
 
-        compiled = shared_program(config, model, make, *shapes, devices.number)
+        compiled = shared_program(config, model, make, *shapes, self._parts.devices)
         self.program = Program(
             *parts, *data, lengths=self._lengths, seed=config.seed, compiled=compiled
         )
         batch = min(self._batch_size, len(self.rows["train"]))
         # TensorFlow's own kernels round by position in the stack: other runs would change results.
-        self.stackable = model.stackable(batch) if jit and devices.number == 1 else 1
+        self.stackable = model.stackable(batch) if jit and strategy is None else 1
 
     @property
     def model(self) -> InMemoryModel:
@@ -106,7 +105,7 @@ class InMemoryLearner(Learner):
 
     def in_chunks(self, plan: BatchPlan) -> list[BatchPlan]:
         """Return a plan as one chunk, or a long one as several, with batches of equal parts."""
-        arrays = [self._parts.filled(array, 0) for array in (plan.indices, plan.weights)]
+        arrays = [self._parts.padded(array, 0) for array in (plan.indices, plan.weights)]
         steps = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
         return [BatchPlan(*(array[own] for array in arrays)) for own in steps]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.encoders.opening import Source
-    from attnlab.training.steps import InMemoryModel
+    from attnlab.training.step import InMemoryModel
 
 _TOKENIZER = "tokenizer.json"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from attnlab.training.keras_internals import adam_moments, index_of
+from attnlab.internals import adam_moments, functional_class, index_of
+from attnlab.training.step import substituted_values
 
 
 class _Fused:
@@ -136,3 +137,63 @@ def make_optimizer(name: str, settings: Mapping[str, Any]) -> keras.Optimizer:
     if "learning_rate" in arguments:
         arguments["learning_rate"] = float(arguments["learning_rate"])  # Keras accepts no int
     return _CLASSES[name](**arguments)
+
+
+class OptimizerFunction:
+    """An optimizer's formula as a pure function; Keras's own methods change variables.
+
+    Args:
+        optimizer: of Keras, or of a class whose `plain` names the equivalent class of Keras.
+        variables: the trained variables.
+        factors: a factor of the learning rate per variable; None: 1.
+        not_decayed: the variables without weight decay.
+
+    Attributes:
+        optimizer: an equal optimizer, whose variables have the shapes of the states.
+    """
+
+    def __init__(
+        self,
+        optimizer: keras.Optimizer,
+        variables: Sequence[keras.Variable],
+        factors: Sequence[float] | None = None,
+        not_decayed: Sequence[keras.Variable] = (),
+    ) -> None:
+        self._variables = variables
+        self._factors = None if factors is None or {*factors} == {1.0} else factors
+        kind = getattr(optimizer, "plain", type(optimizer))
+        self.optimizer = functional_class(kind).from_config(optimizer.get_config())
+        self.optimizer.exclude_from_weight_decay(var_list=list(not_decayed))
+        self.optimizer.build(variables)
+
+    def __call__(self, states, rate, gradients, values) -> tuple[list, list]:
+        """Return the new values of the trained variables and the new states after a step."""
+        optimizer, variables = self.optimizer, self._variables
+        with substituted_values([*optimizer.variables, *variables], [*states, *values]) as scope:
+            optimizer.learning_rate = rate
+            optimizer.apply(gradients, variables)
+            new_values, new_states = (
+                [keras.ops.cast(scope.get_current_value(v), v.dtype) for v in group]
+                for group in (variables, optimizer.variables)
+            )
+        if self._factors is not None:
+            # An update is the rate times a term that doesn't depend on the rate.
+            new_values = [
+                value + factor * (new - value)
+                for value, new, factor in zip(values, new_values, self._factors, strict=True)
+            ]
+        return new_values, new_states
+
+
+def in_place(optimizer: keras.Optimizer, variables: Sequence[keras.Variable]) -> Callable:
+    """Return an update whose values are the variables themselves, and whose states are unused.
+
+    It changes them with the optimizer's own kernels.
+    """
+
+    def update(states, rate, gradients, values):
+        optimizer.learning_rate = rate
+        optimizer.apply(gradients, variables)
+        return values, states
+
+    return update

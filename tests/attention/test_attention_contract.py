@@ -17,9 +17,9 @@ from attnlab.attention.contract import (
     results,
 )
 from attnlab.attention.contract import build_layer as build_random
-from attnlab.attention.keras_internals import keras_mask
 from attnlab.config.options import option_class, option_content, options
 from attnlab.errors import RequestError
+from attnlab.internals import keras_mask
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 import attnlab
 from attnlab.attention.dropout import Dropout
-from attnlab.training.keras_internals import substituted_values
+from attnlab.layers.recurrent import through_time
+from attnlab.training.step import substituted_values
 
 
 def test_all_code_uses_this_dropout_layer():
@@ -47,6 +48,23 @@ def test_each_stacked_run_draws_as_if_it_were_alone():
             np.testing.assert_array_equal(together[run], layer(vectors[run], training=True))
     assert np.all(together == together[:, :, :1])  # as the shape of the noise has it
     assert set(np.unique(together)) == {0, 2}
+
+
+def test_each_iteration_of_a_loop_over_time_draws_by_its_number():
+    layer, seed = Dropout(0.5), np.array([7, 256])
+    state = layer.seed_generator.state
+
+    @tf.function
+    def loop(vectors):
+        step = lambda index, state, part: (state, (layer(part, training=True),))  # noqa: E731
+        with substituted_values([state], [tf.constant(seed, state.dtype)]):
+            return through_time(step, (), vectors, [5], "float32")[0]
+
+    outputs = loop(tf.ones((3, 4, 5)))
+    for number in range(4):
+        with substituted_values([state], [tf.constant(seed + [0, number], state.dtype)]):
+            expected = layer(tf.ones((3, 5)), training=True)
+        np.testing.assert_array_equal(outputs[:, number], expected)
 
 
 def test_dropout_changes_the_gradient_as_the_value():

@@ -23,7 +23,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.tasks.answering.models import PretrainedReader
 from attnlab.tasks.classification.models import PretrainedClassifier
-from attnlab.training.keras_internals import OptimizerFunction
+from attnlab.training.optimizers import OptimizerFunction
 
 TEXTS = ["The keys are old.", "The key near the doors is old."]
 CLASSIFY = (

@@ -16,8 +16,8 @@ from same_runs import weights
 from attnlab.config.sections import TrainerConfig
 from attnlab.errors import RequestError
 from attnlab.runner.train import prepare
-from attnlab.training import devices
-from attnlab.training.devices import devices_for
+from attnlab.training import step
+from attnlab.training.step import strategy_for
 
 KINDS = ("forecaster", "recurrent_translator", "transformer_translator", "classifier", "language")
 SMALL = (
@@ -30,7 +30,7 @@ SMALL = (
 
 @pytest.fixture
 def processors(monkeypatch):
-    monkeypatch.setattr(devices, "processors", lambda: 4)
+    monkeypatch.setattr(step, "processors", lambda: 4)
 
 
 @pytest.mark.usefixtures("processors")
@@ -43,7 +43,7 @@ def processors(monkeypatch):
 )
 def test_refused_devices(settings, message):
     with pytest.raises(RequestError, match=message):
-        devices_for(TrainerConfig(**settings))
+        strategy_for(TrainerConfig(**settings))
 
 
 def test_xla_on_several_devices_is_refused(compose):
@@ -55,11 +55,11 @@ def test_xla_on_several_devices_is_refused(compose):
 def test_a_process_that_computes_on_one_device_refuses_two():
     tf.constant(0)
     with pytest.raises(RequestError, match="start the run in a new process"):
-        devices_for(TrainerConfig(devices=2))
+        strategy_for(TrainerConfig(devices=2))
 
 
 def test_auto_is_one_device_without_a_gpu():
-    assert devices_for(TrainerConfig(devices="auto")).strategy is None
+    assert strategy_for(TrainerConfig(devices="auto")) is None
 
 
 def test_devices_decide_nothing_and_accumulation_does(compose):

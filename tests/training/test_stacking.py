@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
+from attnlab.internals import import_tensorflow
 from attnlab.training.stacking import StackScheduler, submit, width_of
-from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 

@@ -14,7 +14,8 @@ from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
-from attnlab.training.steps import Border, InMemoryModel, is_faster_with_xla
+from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.step import InMemoryModel
 
 _NEVER = -1e9  # the logit of padding
 

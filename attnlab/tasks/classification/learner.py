@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.attention import example_rows
 from attnlab.tasks.in_memory import InMemoryLearner
-from attnlab.training.steps import InMemoryModel
+from attnlab.training.step import InMemoryModel
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Report

@@ -13,7 +13,8 @@ from attnlab.encoders.tuning import FineTuned, with_start_and_end
 from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
-from attnlab.training.steps import Border, InMemoryModel, is_faster_with_xla
+from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.step import InMemoryModel
 
 _MANY_WORDS = 1000
 _SPREAD = 0.1  # of embeddings whose mean is read: each of many words counts by itself

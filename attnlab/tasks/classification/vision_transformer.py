@@ -10,13 +10,12 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention
-from attnlab.attention.draws import drawn
-from attnlab.attention.dropout import Dropout
+from attnlab.attention.dropout import Dropout, drawn
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import TransformerEncoderLayer
-from attnlab.training.steps import InMemoryModel
+from attnlab.training.step import InMemoryModel
 
 _MIDDLE = 127.5  # of bytes, which are scaled to -1 to 1
 _EPSILON = 1e-6  # of the norms

@@ -19,7 +19,8 @@ from attnlab.layers.recurrent import (
     through_time,
 )
 from attnlab.tasks.forecasting.measures import Examples, ridge
-from attnlab.training.steps import Border, InMemoryModel, is_faster_with_xla
+from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.step import InMemoryModel
 
 # Keeps a window of zeros finite; 5 % of the range of data scaled by min-max.
 _LEAST_SCALE = 0.05

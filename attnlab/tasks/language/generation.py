@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.language.models.model import LanguageModel
-from attnlab.training.steps import compiled
+from attnlab.training.compilation import compiled
 
 _CHUNK = 16  # tokens drawn in one call; calling a program takes as long as a token of a small model
 

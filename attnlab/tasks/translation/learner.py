@@ -17,9 +17,8 @@ from attnlab.tasks.translation.scores import score
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import pad_batches, pad_pairs
 from attnlab.training.batches import token_plan
-from attnlab.training.devices import devices_for
-from attnlab.training.program_cache import cached_program
-from attnlab.training.steps import has_gpu, trains_with_xla
+from attnlab.training.compilation import cached_program, has_gpu, trains_with_xla
+from attnlab.training.step import Parts, strategy_for
 
 if TYPE_CHECKING:
     from attnlab.tasks.translation.task import Translate
@@ -45,7 +44,7 @@ class Batches(list[np.ndarray]):
 
 
 class _Compiled(NamedTuple):
-    """See `program_cache`."""
+    """What `cached_program` stores."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -70,10 +69,9 @@ class TranslationLearner(Learner):
         if jit:
             self._multiple = 1 if one_shape else _WIDTH_STEP
         search_jit = jit and has_gpu()  # a CPU decodes faster as a graph
-        loss, devices = task.loss, devices_for(config.trainer)
-        self._parts = devices.parts(config.trainer.accumulate)
-
-        split = {"parts": self._parts, "strategy": devices.strategy}
+        loss, strategy = task.loss, strategy_for(config.trainer)
+        self._parts = Parts.of(config.trainer.accumulate, strategy)
+        split = {"parts": self._parts, "strategy": strategy}
 
         def compile(model: keras.Model, optimizer: keras.Optimizer) -> _Compiled:
             program = TranslationProgram(model, optimizer, loss=loss, jit=jit, **split)
@@ -81,7 +79,7 @@ class TranslationLearner(Learner):
             return _Compiled(model, optimizer, program, search)
 
         lengths = model.fixed_length, model.max_positions, task.extra_length
-        shared = cached_program(self, config, model, compile, jit, lengths, devices.number)
+        shared = cached_program(self, config, model, compile, jit, lengths, self._parts.devices)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)
@@ -107,8 +105,10 @@ class TranslationLearner(Learner):
 
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
         """Run the steps of a chunk; see `TranslationProgram.train`."""
-        filled = (self._parts.filled(rows, padding=-1) for rows in chunk)
-        batches = [pad_pairs(self.model, self._train, rows, self._multiple) for rows in filled]
+        rows_of_steps = (self._parts.padded(rows, padding=-1) for rows in chunk)
+        batches = [
+            pad_pairs(self.model, self._train, rows, self._multiple) for rows in rows_of_steps
+        ]
         return Losses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:

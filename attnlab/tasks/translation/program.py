@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.attention.draws import rows_of
+from attnlab.tasks.base import assign
 from attnlab.tasks.translation.models.translator import Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.devices import WHOLE, Copies, Parts
-from attnlab.training.keras_internals import OptimizerFunction, stored_in, substituted_values
-from attnlab.training.steps import RandomStates, compiled
+from attnlab.training.compilation import compiled
+from attnlab.training.optimizers import OptimizerFunction, in_place
+from attnlab.training.step import WHOLE, Parts, Step, StepOnDevices
 
 Batches = Sequence[tuple[np.ndarray, np.ndarray]]
 # Source and target of a batch.
@@ -73,6 +75,51 @@ class TokenScores:
         return math.exp(self.loss) if self.loss < 700 else math.inf
 
 
+class TokensStep(Step):
+    """A step on a batch of a translator, source (B, S) and target (B, T); its size is in tokens.
+
+    Args:
+        model: a built model.
+        update: the optimizer's formula.
+        parts: of each batch.
+        loss: `loss(labels, logits) -> (N,)`, one value per token.
+        fixed_shapes: whether padding is computed, because the compiler needs its shapes.
+    """
+
+    def __init__(
+        self, model: Translator, update: Any, parts: Parts, loss: Callable, fixed_shapes: bool
+    ) -> None:
+        super().__init__(model, update, parts)
+        self._loss, self._fixed_shapes = loss, fixed_shapes
+
+    def size(self, batch):
+        """Return the number of real target tokens, END included."""
+        return tf.reduce_sum(tf.cast(batch[1][:, 1:] != PAD, tf.float32))
+
+    def most_draws(self, batch):
+        """Return the most draws of one random generator in a step on a batch."""
+        return self.model.draws(tf.shape(batch[1])[1] - 1)
+
+    def loss(self, rows):
+        """Return the sum of the losses of real tokens."""
+        losses, _, real = self.predict(*rows, self._loss, training=True)
+        return tf.reduce_sum(losses * real)
+
+    def predict(self, source, target, loss, training):
+        """Return loss, hit and weight (0 for padding) of each next token, each (N,)."""
+        memory = self.model.encode(source, training=training)
+        states = self.model.decode(target[:, :-1], memory, training=training).states
+        labels = tf.reshape(target[:, 1:], (-1,))
+        states = tf.reshape(states, (-1, states.shape[-1]))
+        if not self._fixed_shapes:  # the projection to logits, the costliest step, has no padding
+            real = tf.reshape(tf.where(labels != PAD), (-1,))
+            labels, states = tf.gather(labels, real), tf.gather(states, real)
+        logits = self.model.logits(states)
+        losses = loss(labels, logits)
+        hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
+
+
 class TranslationProgram:
     """A translation model and its optimizer, compiled.
 
@@ -98,24 +145,22 @@ class TranslationProgram:
         strategy: tf.distribute.Strategy | None = None,
     ) -> None:
         self.model, self.optimizer = model, optimizer
-        self.loss, self.jit, self.parts = loss, jit, parts
-        self.generators = RandomStates(model)
         if not optimizer.built:
             optimizer.build(model.trainable_variables)
+        update: Any = in_place(optimizer, model.trainable_variables)
+        if strategy is not None:
+            update = OptimizerFunction(optimizer, model.trainable_variables)
+        self._step = TokensStep(model, update, parts, loss, fixed_shapes=jit)
         self._copies = None
-        if strategy is None:
-            self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
-        else:
-            self._update = OptimizerFunction(optimizer, model.trainable_variables)
-            self._copies = Copies(strategy, self._trained())
-            self._draws = Copies(strategy, self.generators.states)
-            self._train = compiled(self._train_on_devices, False, (*_BATCH, *_STEP))
+        if strategy is not None:
+            self._copies = StepOnDevices(self._step, strategy, optimizer.variables)
+        self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
         self._evaluate = compiled(self._evaluate_batch, jit, None if jit else _BATCH)
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:
         """Set another seed for the random layers."""
-        self.seeds = self.generators.seeds(seed)
+        self.seeds = self._step.random.seeds(seed)
 
     def train(
         self, batches: Batches, rates: Sequence[float] | np.ndarray, first_step: int
@@ -125,21 +170,17 @@ class TranslationProgram:
         Returns each step's mean loss of real tokens before its update, (steps,) float64, NaN if it
         diverged, and the number of these tokens, (steps,) int64.
         """
-        results = []
+        variables, states = self.model.trainable_variables, self.optimizer.variables
         if self._copies is not None:
-            self._copies.fill([variable.value for variable in self._trained()])
+            self._copies.fill(*([v.value for v in part] for part in (variables, states)))
+        losses = []
         for step, (batch, rate) in enumerate(zip(batches, rates, strict=True), first_step):
             scalars = tf.constant(rate, tf.float32), tf.constant(step, tf.int64)
-            results.append(self._train(*_tensors(*batch), *scalars, self.seeds))
+            losses.append(self._train(*_tensors(*batch), *scalars, self.seeds))
         if self._copies is not None:
-            for variable, value in zip(self._trained(), self._copies.read(), strict=True):
-                variable.assign(value)
-        losses = np.array([loss.numpy() for loss, _ in results], np.float64)
-        return losses, np.array([count.numpy() for _, count in results], np.int64)
-
-    def _trained(self) -> list[keras.Variable]:
-        """Return everything that a step changes."""
-        return [*self.model.trainable_variables, *self.optimizer.variables]
+            assign([*variables, *states], chain(*self._copies.read()))
+        sizes = [np.count_nonzero(target[:, 1:] != PAD) for _, target in batches]
+        return np.array([loss.numpy() for loss in losses], np.float64), np.array(sizes, np.int64)
 
     def evaluate(self, batches: Batches) -> TokenScores:
         """Return the scores of all real target tokens, without dropout and label smoothing."""
@@ -151,68 +192,16 @@ class TranslationProgram:
         return TokenScores(loss / max(tokens, 1), hits / max(tokens, 1), int(tokens))
 
     def _train_step(self, source, target, rate, step, seeds):
-        variables = self.model.trainable_variables
-        count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
-        like = tf.zeros(()), [variable.value for variable in variables]
-
-        def gradients(part):
-            self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
-            if part is None:
-                return self._gradients(source, target, count)
-            return self._gradients(rows_of(part, source), rows_of(part, target), count)
-
-        loss, gradients = self.parts.summed(gradients, like)
-        self.optimizer.learning_rate = rate
-        self.optimizer.apply(gradients, variables)
-        return loss, count
-
-    def _train_on_devices(self, *inputs):
-        return self._copies.first(self._copies.strategy.run(self._step_on_device, inputs))
-
-    def _step_on_device(self, source, target, rate, step, seeds):
-        """Do what `_train_step` does, but with the values of this device's copies."""
-        variables = self.model.trainable_variables
-        values, states = self._copies.own(len(variables))
-        count = tf.reduce_sum(tf.cast(target[:, 1:] != PAD, tf.float32))
-
-        def gradients(part):
-            draws = stored_in(self.generators.states, self._draws.variables)
-            with draws, substituted_values(variables, values):
-                self.generators.set(seeds, step, self.model.draws(tf.shape(target)[1] - 1))
-                return self._gradients(rows_of(part, source), rows_of(part, target), count)
-
-        loss, gradients = self.parts.summed(gradients, (tf.zeros(()), values))
-        values, states = self._update(states, rate, gradients, values)
-        self._copies.assign([*values, *states])
-        return loss, count
-
-    def _gradients(self, source, target, count):
-        """Return the sum of the losses of real tokens divided by `count`, and its gradients."""
+        """Return the batch's loss before the update, which changes variables or copies."""
+        arguments = seeds, step, rate, (source, target)
+        if self._copies is not None:
+            return self._copies([], [], *arguments)[0]
         values = [variable.value for variable in self.model.trainable_variables]
-        with tf.GradientTape() as tape:
-            tape.watch(values)
-            losses, _, real = self._predict(source, target, self.loss, training=True)
-            loss = tf.reduce_sum(losses * real) / tf.maximum(count, 1.0)
-        # An embedding's gradient has a row per token, and Keras would square each row by itself.
-        return loss, [tf.convert_to_tensor(slope) for slope in tape.gradient(loss, values)]
+        return self._step(values, [], *arguments)[0]
 
     def _evaluate_batch(self, source, target):
-        losses, hits, real = self._predict(source, target, token_losses, training=False)
+        losses, hits, real = self._step.predict(source, target, token_losses, training=False)
         return tf.reduce_sum(tf.stack([losses, hits, tf.ones_like(real)]) * real, axis=1)
-
-    def _predict(self, source, target, loss, training):
-        """Return loss, hit and weight (0 for padding) of each next token, each (N,)."""
-        memory = self.model.encode(source, training=training)
-        states = self.model.decode(target[:, :-1], memory, training=training).states
-        labels = tf.reshape(target[:, 1:], (-1,))
-        states = tf.reshape(states, (-1, states.shape[-1]))
-        if not self.jit:  # leave padding out of the costliest step, the projection to logits
-            real = tf.reshape(tf.where(labels != PAD), (-1,))
-            labels, states = tf.gather(labels, real), tf.gather(states, real)
-        logits = self.model.logits(states)
-        losses = loss(labels, logits)
-        hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return losses, tf.cast(hits, tf.float32), tf.cast(labels != PAD, tf.float32)
 
 
 def _tensors(*arrays: np.ndarray) -> list[tf.Tensor]:

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from attnlab.tasks.translation.tokenized import longest_source
 from attnlab.text.tokenizers import END, PAD, START, pad_rows
-from attnlab.training.steps import compiled
+from attnlab.training.compilation import compiled
 
 # Limits of a batch: hypotheses, padded source tokens times hypotheses, and cells of the encoder's
 # attention.

@@ -89,9 +89,9 @@ def test_it_equals_the_papers_model_built_of_keras_layers():
 
 
 def test_the_base_model_has_the_papers_number_of_parameters():
-    from attnlab.training.keras_internals import shapes_alone
+    from attnlab.internals import shapes_only
 
-    with shapes_alone():
+    with shapes_only():
         model = build(
             lambda: MultiHeadAttention(heads=12),
             (224, 224, 3),

@@ -11,7 +11,7 @@ from attnlab.config.options import option_class, option_content
 from attnlab.config.sections import Option
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.training.batches import filled_plan
-from attnlab.training.epoch_program import Program
+from attnlab.training.program import Program
 
 S, HORIZON, AT_ONCE = 7, 5, 2
 STEPS = 3  # the last one writes a value that is cut off

@@ -9,11 +9,11 @@ import pytest
 from compared_runs import on_page
 
 from attnlab.cli import main
+from attnlab.internals import import_tensorflow
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run
 from attnlab.tasks.forecasting.shown import attention_records, forecast_records
-from attnlab.training.tensorflow_internals import import_tensorflow
 from attnlab.views.records import Tabs
 
 import_tensorflow()

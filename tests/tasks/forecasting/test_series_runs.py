@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from attnlab.cli import main
+from attnlab.internals import import_tensorflow
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run
 from attnlab.runner.train import make_learner
-from attnlab.training.tensorflow_internals import import_tensorflow
 
 import_tensorflow()
 

@@ -10,7 +10,7 @@ import pytest
 from command_line import some_pairs
 from small_translators import QUERYING
 
-from attnlab.training.tensorflow_internals import import_tensorflow
+from attnlab.internals import import_tensorflow
 
 import_tensorflow()
 
@@ -111,9 +111,9 @@ RECALL = ("task=translate", "data=recall", "model=rnn", "attention=bahdanau")
 def test_narrow_models_train_with_xla_if_all_sentences_have_one_length(
     learner_of, overrides, jit, monkeypatch
 ):
-    monkeypatch.setattr("attnlab.training.steps.has_avx512", lambda: True)
+    monkeypatch.setattr("attnlab.training.compilation.has_avx512", lambda: True)
     some = learner_of("data.pairs=1000", *overrides)
-    assert some._program.jit == jit
+    assert some.jit == jit
     assert not some._search.jit
     shapes = {len(rows) for chunk in some.chunks(1) for rows in chunk}
     assert len(shapes) == 1 or not jit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from functools import partial
 from typing import NamedTuple
 
@@ -12,8 +11,6 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from attnlab.attention import BahdanauAttention
-from attnlab.tasks.translation.models.build import build_translator
 from attnlab.tasks.translation.program import TranslationProgram, token_losses
 
 SOURCES, TARGETS, UNITS = 13, 17, 5
@@ -195,24 +192,6 @@ def test_draws_of_dropout_follow_from_seed_and_step():
             np.testing.assert_array_equal(one, other)
     assert not np.array_equal(dropout_run(program, start, seed=1)[0], losses)
     assert len(set(program.train(BATCHES[:1] * 4, np.zeros(4), 0)[0])) == 4
-
-
-@pytest.mark.slow
-def test_no_step_draws_numbers_of_the_next_one():
-    """A generator that draws more than 256 numbers in a step, one for each step of the target."""
-    sizes = {"units": 2, "embedding": 2, "maxout_units": 2, "layers": 1, "dropout": 0.0}
-    attention = functools.partial(BahdanauAttention, dropout=0.5)
-    model = build_translator("rnn", sizes, attention, source_size=7, target_size=7)
-    program = TranslationProgram(model, keras.optimizers.SGD(0.0), seed=3)
-    state = model.decoder.attention._weight_dropout.seed_generator.state
-    batch = np.ones((1, 3), np.int32), np.ones((1, 301), np.int32)
-    ends = []
-    for step in range(2):
-        program.train([batch], [0.0], step)
-        ends.append([int(number) for number in state.value])
-    (first, drawn), (second, drawn_again) = ends
-    assert drawn == drawn_again == model.draws(300) == 300
-    assert first != second
 
 
 # --- the loss of tokens ------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from attnlab.attention.draws import drawn
+from attnlab.attention.dropout import drawn
 from attnlab.layers.transformer import TextEncoder
 from attnlab.tasks.language.text.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
-from attnlab.training.steps import InMemoryModel
+from attnlab.training.step import InMemoryModel
 
 
 class Guesses(NamedTuple):

@@ -15,11 +15,12 @@ from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
 from attnlab.attention.state import StateAttention
 from attnlab.errors import RequestError
+from attnlab.internals import is_shapes_only
 from attnlab.layers.recurrent import AttentionReadout, StackedCells
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
-from attnlab.training.keras_internals import shapes_are_all
-from attnlab.training.steps import Border, InMemoryModel, compiled, gathered
+from attnlab.training.compilation import Border, compiled
+from attnlab.training.step import InMemoryModel, gathered
 
 _TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
 
@@ -189,7 +190,7 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
             into = [k for k in kernels if k.name == "output_kernel" or "/contract/" in k.path]
             small = self.spread / (2 * len(self.encoder)) ** 0.5
             draws = [*((k, self.spread) for k in kernels), *((k, small) for k in into)]
-            for kernel, spread in [] if shapes_are_all() else draws:
+            for kernel, spread in [] if is_shapes_only() else draws:
                 initial = keras.initializers.RandomNormal(stddev=spread)
                 kernel.assign(initial(kernel.shape, kernel.dtype))
 

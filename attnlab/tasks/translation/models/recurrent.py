@@ -17,7 +17,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder, StackedCells, through_time
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.steps import Border, is_faster_with_xla
+from attnlab.training.compilation import Border, is_faster_with_xla
 
 
 @dataclass(frozen=True)

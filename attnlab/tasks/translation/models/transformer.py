@@ -24,7 +24,7 @@ from attnlab.layers.transformer import (
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.steps import Border, is_faster_with_xla
+from attnlab.training.compilation import Border, is_faster_with_xla
 
 
 @dataclass(frozen=True)

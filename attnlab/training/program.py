@@ -10,23 +10,91 @@ arguments of several runs may be stacked; then each operation computes all of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.attention.draws import rows_of
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.devices import WHOLE, Copies, Parts
-from attnlab.training.keras_internals import OptimizerFunction, substituted_values
+from attnlab.training.compilation import compiled
+from attnlab.training.optimizers import OptimizerFunction
 from attnlab.training.stacking import submit
-from attnlab.training.steps import InMemoryModel, RandomStates, compiled, gathered
-from attnlab.training.tensorflow_internals import vectorize_draws
+from attnlab.training.step import (
+    WHOLE,
+    InMemoryModel,
+    Parts,
+    Step,
+    StepOnDevices,
+    gathered,
+    substituted_values,
+)
 
-vectorize_draws()
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 _PREDICTION_BATCH = 256
+# Runs' draws are made one after another, about which TensorFlow would warn.
+_for_each_run = partial(tf.vectorized_map, warn=False)
+
+
+class RowsStep(Step):
+    """A step on rows of arrays in memory: a batch is inputs, targets, and weights, 0 for padding.
+
+    Args:
+        model: a built model.
+        update: the optimizer's formula.
+        parts: of each batch.
+        loss: `loss(target, output) -> (B,)`, one value per item.
+    """
+
+    def __init__(self, model: InMemoryModel, update: Any, parts: Parts, loss: Loss) -> None:
+        super().__init__(model, update, parts)
+        self.row_losses = loss
+
+    def size(self, batch):
+        """Return the number of real rows."""
+        return tf.reduce_sum(batch[2], axis=-1)
+
+    def loss(self, rows):
+        """Return the sum of the real rows' losses."""
+        inputs, targets, weights = rows
+        outputs = self.model.decode(self.model.encode(inputs, training=True), training=True)
+        return tf.reduce_sum(self.row_losses(targets, outputs) * weights)
+
+
+class StackedStep(RowsStep):
+    """A step of several runs; all arguments except the number of steps have an axis of runs."""
+
+    rows_axis = 1
+
+    def draws(self, seeds, number, batch):
+        """Return the states (runs, 2) of the random generators before a step."""
+        runs = range(seeds.shape[0])
+        draws = [super(StackedStep, self).draws(seeds[run], number[run], batch) for run in runs]
+        return [tf.stack(states) for states in zip(*draws, strict=True)]
+
+    def gradients(self, values, draws, rows, size):
+        """Return each run's loss (runs,) and gradients; `encode` computes all runs at once."""
+        inputs, targets, weights = rows
+        with tf.GradientTape() as tape, self.substituted(values, draws):
+            tape.watch(values)
+            encoded = self.model.encode(inputs, training=True)
+
+        def of_run(parts):
+            values, draws, encoded, targets, weights, size = parts
+            with tf.GradientTape() as tape, self.substituted(values, draws):
+                # Token numbers have no gradient.
+                inputs = tf.nest.flatten(encoded)
+                tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
+                losses = self.row_losses(targets, self.model.decode(encoded, training=True))
+                loss = tf.reduce_sum(losses * weights) / size
+            return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
+
+        # The gradient is inside the map: outside, XLA would compile again for every value.
+        parts = (values, draws, encoded, targets, weights, size)
+        loss, (gradients, of_encoded) = _for_each_run(of_run, parts)
+        of_encoded = tape.gradient(encoded, values, of_encoded, unconnected_gradients="zero")
+        return loss, [tf.add(*pair) for pair in zip(gradients, of_encoded, strict=True)]
 
 
 class TrainRequest(NamedTuple):
@@ -92,18 +160,21 @@ class Compiled:
         parts: Parts = WHOLE,
         strategy: tf.distribute.Strategy | None = None,
     ) -> None:
-        self.model, self.loss, self._jit, self._parts = model, loss, jit, parts
-        self.generators = RandomStates(model)
+        self.model, self._jit = model, jit
         variables = model.trainable_variables
         not_decayed = [v for v in variables if not model.is_decayed(v)]
-        self._update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
-        self.optimizer = self._update.optimizer
-        self._copies = None
-        if strategy is None:
-            self._train = compiled(self._train_loop, jit)
-        else:
-            self._copies = Copies(strategy, [*variables, *self.optimizer.variables])
-            self._train = compiled(self._train_loop_on_devices, jit=False)
+        update = OptimizerFunction(optimizer, variables, model.rate_factors, not_decayed)
+        self.optimizer = update.optimizer
+        self._step: Any = RowsStep(model, update, parts, loss)
+
+        def update_each(*arguments):
+            return _for_each_run(lambda run: update(*run), arguments)
+
+        self._stacked_step = StackedStep(model, update_each, parts, loss)
+        self.random = self._step.random
+        if strategy is not None:
+            self._step = StepOnDevices(self._step, strategy, self.optimizer.variables)
+        self._train = compiled(self._train_loop, jit and strategy is None)
         self._predict = compiled(self._predict_batch, jit)
         self._predict_together = compiled(self._predict_batches, jit)
         self._attend = compiled(self._attend_batch, jit=False)
@@ -119,17 +190,19 @@ class Compiled:
         plans = [(run.plan.indices, run.plan.weights) for run in runs]
         if runs[0].widths is not None:
             plans = [(*plan, run.widths) for plan, run in zip(plans, runs, strict=True)]
-        rates = np.asarray([run.rates for run in runs], np.float32)
         # Everything that differs is a tensor: constants would cause a new compilation every epoch.
         arguments = (
             [tf.stack(arrays) for arrays in zip(*data, strict=True)],
             tf.stack([run.seeds for run in runs]),
             _stacked(plans),
-            tf.constant(rates),
+            tf.constant(np.asarray([run.rates for run in runs], np.float32)),
             tf.constant([run.first_step for run in runs], tf.int64),
         )
-        if self._copies is not None:
-            return [self._train_on_devices(self._copies, *runs, arguments)]
+        if isinstance(self._step, StepOnDevices):
+            (run,) = runs
+            self._step.fill(run.values, run.states)
+            losses, *_ = self._train([], [], *arguments)
+            return [TrainResult(losses.numpy()[:, 0], *self._step.read())]
         values = (_stacked([run.values for run in runs]), _stacked([run.states for run in runs]))
         losses, values, states = self._train(*values, *arguments)
         parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
@@ -137,13 +210,6 @@ class Compiled:
             TrainResult(parts[0][:, at], [v[at] for v in parts[1]], [v[at] for v in parts[2]])
             for at in range(len(runs))
         ]
-
-    def _train_on_devices(self, copies: Copies, run: TrainRequest, arguments: Any) -> TrainResult:
-        """Take the steps of a run on several devices."""
-        copies.fill([*run.values, *run.states])
-        losses, count = self._train(*arguments).numpy(), len(run.values)
-        values = copies.read()
-        return TrainResult(losses, values[:count], values[count:])
 
     def widths(self, plan: BatchPlan, lengths: np.ndarray | None) -> np.ndarray | None:
         """Return (steps,) the longest real row of each step; None if steps read whole rows."""
@@ -178,13 +244,21 @@ class Compiled:
         """Return losses (steps, runs), and values and states (runs, ...), for stacked arguments."""
         runs, steps = rates.shape
         alone = runs == 1
+        take_step = self._step if alone else self._stacked_step
         if alone:  # remove the axis of runs
             values, states = ([v[0] for v in part] for part in (values, states))
-        vectorize = (lambda function, parts: function(parts)) if alone else tf.vectorized_map
 
         def body(step, losses, values, states):
-            arguments = self._arguments(step, data, seeds, plans, rates, first_step)
-            loss, values, states = self._step(vectorize, values, states, *arguments)
+            # tf.gather, not slicing: slicing makes the order a compile-time constant.
+            rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
+            inputs, targets = self.model.batch(data, rows)
+            if widths:
+                inputs = inputs[:, :, : tf.reduce_max(widths)]
+            number = first_step + tf.cast(step, tf.int64)
+            arguments = (seeds, number, tf.gather(rates, step, axis=1), (inputs, targets, weights))
+            if alone:
+                arguments = tf.nest.map_structure(lambda part: part[0], arguments)
+            loss, values, states = take_step(values, states, *arguments)
             losses = tf.tensor_scatter_nd_update(losses, [[step]], [tf.reshape(loss, (runs,))])
             return step + 1, losses, values, states
 
@@ -193,80 +267,6 @@ class Compiled:
         if alone:
             values, states = ([v[None] for v in part] for part in (values, states))
         return losses, values, states
-
-    def _train_loop_on_devices(self, data, seeds, plans, rates, first_step):
-        """Return the losses (steps,) of one run, whose values and states are in the copies."""
-        copies, steps = self._copies, rates.shape[1]
-
-        def step_on_device(*arguments):
-            values, states = copies.own(len(self.model.trainable_variables))
-            apply = lambda function, parts: function(parts)  # noqa: E731
-            loss, values, states = self._step(apply, values, states, *arguments)
-            copies.assign([*values, *states])
-            return loss
-
-        def body(step, losses):
-            arguments = self._arguments(step, data, seeds, plans, rates, first_step)
-            # TensorFlow refuses a loop over steps inside of `run`.
-            loss = copies.first(copies.strategy.run(step_on_device, arguments))
-            return step + 1, tf.tensor_scatter_nd_update(losses, [[step]], [loss])
-
-        start = tf.constant(0), tf.zeros((steps,))
-        return tf.while_loop(lambda step, _: step < steps, body, start)[1]
-
-    def _arguments(self, step, data, seeds, plans, rates, first_step):
-        """Return the arguments of `_step` after the states; a single run has no axis of runs."""
-        runs = rates.shape[0]
-        # tf.gather, not slicing: slicing makes the order a compile-time constant.
-        rows, weights, *widths = (tf.gather(part, step, axis=1) for part in plans)
-        batch, expected = self.model.batch(data, rows)
-        if widths:
-            batch = batch[:, :, : tf.reduce_max(widths)]
-        now = first_step + tf.cast(step, tf.int64)
-        arguments = [batch, expected, weights, tf.gather(rates, step, axis=1)]
-        draws = [self.generators.at(seeds[run], now[run]) for run in range(runs)]
-        draws = [tf.stack(states) for states in zip(*draws, strict=True)]
-        if runs == 1:
-            arguments, draws = ([part[0] for part in parts] for parts in (arguments, draws))
-        return draws, *arguments
-
-    def _step(self, vectorize, values, states, draws, batch, expected, weights, rate):
-        """Return each run's mean loss over real rows, and its values and states after a step."""
-        total, data = tf.reduce_sum(weights, axis=-1), (batch, expected, weights)
-
-        def gradients(part):
-            rows = data
-            if part is not None:
-                rows = [rows_of(part, array, total.shape.rank) for array in data]
-            return self._gradients(vectorize, values, draws, *rows, total)
-
-        loss, gradients = self._parts.summed(gradients, (total, values))
-        parts = (states, rate, gradients, values)
-        values, states = vectorize(lambda parts: self._update(*parts), parts)
-        return loss, list(values), list(states)
-
-    def _gradients(self, vectorize, values, draws, batch, expected, weights, total):
-        """Return each run's loss, summed over rows by their share of `total`, and gradients."""
-        variables = [*self.model.trainable_variables, *self.generators.states]
-        with tf.GradientTape() as tape, substituted_values(variables, [*values, *draws]):
-            tape.watch(values)
-            encoded = self.model.encode(batch, training=True)
-
-        def loss(parts):
-            values, draws, encoded, expected, weights, total = parts
-            with tf.GradientTape() as tape, substituted_values(variables, [*values, *draws]):
-                # Token numbers have no gradient.
-                inputs = tf.nest.flatten(encoded)
-                tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
-                losses = self.loss(expected, self.model.decode(encoded, training=True))
-                loss = tf.reduce_sum(losses * weights) / total
-            return loss, tape.gradient(loss, [values, encoded], unconnected_gradients="zero")
-
-        # The gradient is inside the map: outside, XLA would compile again for every value.
-        parts = (values, draws, encoded, expected, weights, total)
-        loss, (gradients, through) = vectorize(loss, parts)
-        through = tape.gradient(encoded, values, through, unconnected_gradients="zero")
-        return loss, [tf.add(*pair) for pair in zip(gradients, through, strict=True)]
 
     def _predict_batch(self, values, inputs, rows, width):
         batch = tf.gather(inputs, rows)
@@ -283,7 +283,7 @@ class Compiled:
             with substituted_values(self.model.trainable_variables, values):
                 return self.model.decode(encoded, training=False)
 
-        return tf.vectorized_map(output, (values, encoded))
+        return _for_each_run(output, (values, encoded))
 
     def _attend_batch(self, values, inputs):
         with substituted_values(self.model.trainable_variables, values):
@@ -330,7 +330,7 @@ class Program:
         self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
         self.width = 1  # of the stacks that its requests join
         self.feed(inputs, targets, lengths)
-        self.seeds = self.compiled.generators.seeds(seed)
+        self.seeds = self.compiled.random.seeds(seed)
 
     def feed(self, inputs: Any, targets: Any, lengths: np.ndarray | None = None) -> None:
         """Replace the data, for example by those of the next steps only."""

@@ -1,4 +1,4 @@
-"""Runs that share compiled programs in a process give the results of separate runs."""
+"""Runs that share compiled programs give the results of separate runs; which compiler is used."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 from command_line import CONF, ROOT, some_pairs
 from same_runs import assert_same_run
 
+from attnlab.internals import import_tensorflow
 from attnlab.runner.resume import run
-from attnlab.training import program_cache
-from attnlab.training.tensorflow_internals import import_tensorflow
+from attnlab.training import compilation
+from attnlab.training.compilation import Border, is_faster_with_xla, trains_with_xla
 
 import_tensorflow()
 
@@ -30,9 +31,9 @@ pytestmark = pytest.mark.usefixtures("no_figures")
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    program_cache._cache.clear()
+    compilation._cache.clear()
     yield
-    program_cache._cache.clear()
+    compilation._cache.clear()
 
 
 def assert_equal(first: list, second: list) -> None:
@@ -65,7 +66,7 @@ def test_a_run_in_a_shared_process_equals_a_separate_one(compose, attnlab, tmp_p
     run(compose(*given, "trainer.epochs=1", "seed=11", "schedule=constant"))
     third = run(compose(*wanted))
     assert_same_run(third, alone)
-    assert len(program_cache._cache) == 1
+    assert len(compilation._cache) == 1
 
 
 def test_settings_outside_the_program_need_no_compilation(learner_of):
@@ -79,7 +80,7 @@ def test_settings_outside_the_program_need_no_compilation(learner_of):
 
 @pytest.mark.slow
 def test_settings_inside_the_program_are_compiled_again(learner_of, monkeypatch):
-    monkeypatch.setattr(program_cache, "_MOST", 99)
+    monkeypatch.setattr(compilation, "_MOST", 99)
     compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
     for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
@@ -104,14 +105,14 @@ def test_two_learners_at_once_share_no_variables(learner_of):
 
 @pytest.mark.slow
 def test_few_programs_and_no_data_are_cached(learner_of, monkeypatch):
-    monkeypatch.setattr(program_cache, "_MOST", 2)
+    monkeypatch.setattr(compilation, "_MOST", 2)
     for units in (2, 3, 4):
         learner_of(*FIB, "trainer.jit=false", f"model.units={units}")
-    assert len(program_cache._cache) == 2
-    assert not any(hasattr(program, "inputs") for program, _ in program_cache._cache.values())
-    monkeypatch.setattr(program_cache, "_MOST_BYTES", 1)
+    assert len(compilation._cache) == 2
+    assert not any(hasattr(program, "inputs") for program, _ in compilation._cache.values())
+    monkeypatch.setattr(compilation, "_MOST_BYTES", 1)
     learner_of(*FIB, "trainer.jit=false", "model.units=2")
-    assert len(program_cache._cache) == 1  # the one in use, however large
+    assert len(compilation._cache) == 1  # the one in use, however large
 
 
 def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner_of, monkeypatch):
@@ -168,3 +169,40 @@ def test_memory_stays_as_it_is_over_15_jobs(tmp_path):
     pages = [int(line) for line in done.stderr.splitlines() if line.isdecimal()]
     assert len(pages) == 15
     assert pages[-1] <= 1.2 * pages[4]
+
+
+# The compiler
+
+WIDE, NARROW = "flags\t\t: fpu avx2 avx512f avx512_vnni", "flags\t\t: fpu avx avx2 fma"
+
+
+@pytest.fixture
+def processor(monkeypatch, tmp_path):
+    """Replace the processor's description; None: it has none."""
+
+    def say(flags):
+        path = tmp_path / "cpuinfo"
+        if flags is not None:
+            path.write_text(f"processor\t: 0\n{flags}\nbugs\t\t: avx512f\n")
+        monkeypatch.setattr(compilation, "_CPUINFO", path)
+        compilation.has_avx512.cache_clear()
+
+    yield say
+    compilation.has_avx512.cache_clear()
+
+
+@pytest.mark.parametrize(("flags", "wide"), [(WIDE, True), (NARROW, False), (None, False)])
+def test_the_vectors_of_the_processor_decide(processor, flags, wide):
+    processor(flags)
+    assert compilation.has_avx512() is wide
+    assert is_faster_with_xla(256, Border.RECURRENT_TRANSLATOR) is wide
+    assert not is_faster_with_xla(257, Border.RECURRENT_TRANSLATOR)
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_the_setting_decides_and_auto_takes_the_faster_one(monkeypatch, faster):
+    monkeypatch.setattr(compilation, "has_gpu", lambda: False)
+    assert trains_with_xla(True, faster) and not trains_with_xla(False, faster)
+    assert trains_with_xla("auto", faster) is faster
+    monkeypatch.setattr(compilation, "has_gpu", lambda: True)
+    assert trains_with_xla("auto", faster) and not trains_with_xla(False, faster)

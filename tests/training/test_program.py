@@ -12,8 +12,8 @@ import tensorflow as tf
 from attnlab.attention.none import NoAttention
 from attnlab.tasks.forecasting.models import RecurrentForecaster
 from attnlab.training.batches import filled_plan, shuffled_plan
-from attnlab.training.epoch_program import Compiled, Program
-from attnlab.training.steps import InMemoryModel
+from attnlab.training.program import Compiled, Program
+from attnlab.training.step import InMemoryModel
 
 ROWS, STEPS_IN, HORIZON = 23, 5, 2
 RATES = np.linspace(0.03, 0.01, 7)

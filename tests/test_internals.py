@@ -7,18 +7,15 @@ import subprocess
 import sys
 
 import keras
-import numpy as np
 import pytest
-import tensorflow as tf
 
+from attnlab.internals import shapes_only, vectorize_short_loops
 from attnlab.records.environment import environment
-from attnlab.training.keras_internals import seed_states, shapes_alone
-from attnlab.training.tensorflow_internals import vectorize_draws, vectorize_short_loops
 
 # Adds two rows of 16 numbers for each of 64 states.
 _SHORT_LOOPS = """
 import tensorflow as tf
-from attnlab.training.steps import compiled
+from attnlab.training.compilation import compiled
 
 rows = tf.ones((2, 32, 16))
 compiled(lambda rows: rows + 2.0 * rows[:, :, ::-1], True)(rows)
@@ -45,20 +42,8 @@ def test_flags_of_the_user_stay(monkeypatch, flags):
     assert environment()["xla_flags"] == flags  # without what this program adds
 
 
-def test_keras_names_the_states_of_random_generators_and_counts_draws_in_them():
-    layers = [keras.layers.Dropout(0.5, seed=11), keras.layers.Dense(2), keras.layers.Dropout(0.1)]
-    model = keras.Sequential([keras.Input((3,)), *layers])
-    states = seed_states(model)
-    assert len(states) == 2
-    assert all(
-        state is layers[at].seed_generator.state for state, at in zip(states, (0, 2), strict=True)
-    )
-    model(np.ones((1, 3)), training=True)
-    np.testing.assert_array_equal(states[0].value, [11, 1])
-
-
-def test_keras_creates_no_values_for_shapes_alone():
-    with shapes_alone():
+def test_keras_creates_no_values_for_shapes_only():
+    with shapes_only():
         layer = keras.layers.Dense(10**12)
         layer.build((None, 10**12))
     assert layer.kernel.shape == (10**12, 10**12)
@@ -66,22 +51,9 @@ def test_keras_creates_no_values_for_shapes_alone():
     assert spec.shape == (1, 2)  # what is waiting would be made here
 
 
-def test_tensorflow_vectorizes_draws_to_the_same_numbers(caplog):
-    vectorize_draws()  # twice is as once
-    seeds = tf.constant([[1, 2], [1, 3], [5, 2]], tf.int32)
-
-    def draw(seed):
-        whole = tf.random.stateless_uniform((3,), seed, None, None, tf.int32, alg="philox")
-        return tf.bitcast(whole, tf.uint16)
-
-    drawn = tf.function(lambda: tf.vectorized_map(draw, seeds))()
-    np.testing.assert_array_equal(drawn, [draw(seed) for seed in seeds])
-    assert not caplog.messages
-
-
 _IMPORTS = """
 import sys
-from attnlab.training.tensorflow_internals import import_tensorflow
+from attnlab.internals import import_tensorflow
 import_tensorflow()
 assert not {"sklearn", "matplotlib.pyplot"} & set(sys.modules)
 import keras, matplotlib.pyplot, sklearn

@@ -1,4 +1,4 @@
-"""A step in parts equals the step of the whole batch, random draws included."""
+"""Random draws as a function of seed and step; steps in parts equal those of whole batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,43 @@ import pytest
 import tensorflow as tf
 from trained import RUNS, SGD, SMALL, difference, trained
 
-from attnlab.attention.draws import Part, drawn, part_of_batch
-from attnlab.attention.dropout import Dropout
-from attnlab.training.devices import Parts
-from attnlab.training.keras_internals import replaced_dropout
+from attnlab.attention.dropout import Dropout, Part, part_of_batch
+from attnlab.encoders.presets import PartialDropout
+from attnlab.training.step import Parts, RandomStates, substituted_values
+
+
+@pytest.fixture(scope="module")
+def model():
+    return keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5), keras.layers.Dense(2)])
+
+
+def drawn(model, states, step: int, draws: int, most) -> set[tuple[int, int]]:
+    """The seeds that a step's draws get."""
+    values = states.at(states.seeds(7), tf.constant(step, tf.int64), most)
+    with substituted_values(states.variables, values):
+        return {tuple(np.array(model.layers[0].seed_generator.next())) for _ in range(draws)}
+
+
+@pytest.mark.parametrize(("draws", "first"), [(256, (0, 512)), (300, None)])
+def test_no_two_steps_draw_the_same_numbers(model, draws, first):
+    states = RandomStates(model)
+    numbers = [drawn(model, states, step, draws, tf.constant(draws)) for step in (0, 1, 2)]
+    assert len(set().union(*numbers)) == 3 * draws
+    seed = int(states.seeds(7)[0])
+    # The seeds of steps with few draws must not change, or old runs could not be resumed.
+    assert ((seed, 512) in numbers[2]) == (first is not None)
+    assert drawn(model, states, 2, 3, 1) == {(seed, 512), (seed, 513), (seed, 514)}
+
+
+def test_many_draws_follow_from_seed_and_step_in_a_compiled_program(model):
+    states = RandomStates(model)
+    at = lambda step, draws: states.at(states.seeds(7), step, draws)  # noqa: E731
+    arguments = tf.constant(5, tf.int64), tf.constant(300)
+    (compiled,), (expected,) = tf.function(at, jit_compile=True)(*arguments), at(*arguments)
+    np.testing.assert_array_equal(compiled, expected)
+
+
+# Parts
 
 
 def accumulated(compose, kind: str, *words: str) -> float:
@@ -22,7 +55,7 @@ def accumulated(compose, kind: str, *words: str) -> float:
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (6, 3, 7), (6, 1, 8)])
-@pytest.mark.parametrize("kind", [Dropout, keras.layers.Dropout])
+@pytest.mark.parametrize("kind", [Dropout, PartialDropout])
 @pytest.mark.parametrize("jit", [False, True])
 def test_a_part_drops_what_the_whole_batch_drops_in_its_rows(kind, shape, jit):
     layer, state = kind(0.4, seed=5), tf.constant([3, 11], tf.uint32)
@@ -30,7 +63,7 @@ def test_a_part_drops_what_the_whole_batch_drops_in_its_rows(kind, shape, jit):
     @tf.function(jit_compile=jit, autograph=False)
     def dropped(index, number):
         layer.seed_generator.state.assign(tf.cast(state, layer.seed_generator.state.dtype))
-        with part_of_batch(Part(index, number)), replaced_dropout(drawn):
+        with part_of_batch(Part(index, number)):
             return layer(tf.ones((shape[0] // number, *shape[1:])), training=True)
 
     whole = dropped(tf.constant(0), 1)
@@ -42,9 +75,9 @@ def test_a_part_drops_what_the_whole_batch_drops_in_its_rows(kind, shape, jit):
 
 def test_parts_pad_batches_to_equal_sizes():
     rows = np.arange(14).reshape(2, 7)
-    filled = Parts(on_device=2, devices=2).filled(rows, -1)
-    assert filled.tolist() == [[*range(7), -1], [*range(7, 14), -1]]
-    assert Parts(on_device=7).filled(rows, -1) is rows
+    padded = Parts(on_device=2, devices=2).padded(rows, -1)
+    assert padded.tolist() == [[*range(7), -1], [*range(7, 14), -1]]
+    assert Parts(on_device=7).padded(rows, -1) is rows
 
 
 @pytest.mark.parametrize("jit", ["false", "true"])

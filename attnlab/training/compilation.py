@@ -1,4 +1,9 @@
-"""A cache of compiled programs, so that the next run of equal shapes needs no compilation.
+"""Compiled programs: XLA or a TensorFlow graph, and a cache for the next run of equal shapes.
+
+XLA fuses a step's many small operations. Its matrix products on a CPU are slower than TensorFlow's
+own, more so with vectors of 256 bits than with 512. So on a CPU small models train faster with XLA
+and large ones as a graph. The choice depends on the model and the processor only, never on a
+measurement during the run: equal runs on one machine have equal bits.
 
 Compiling takes seconds, but the runs of a sweep mostly differ in settings that never enter compiled
 code: the seed, the learning rate, the number of epochs. So a program is stored with its model and
@@ -7,20 +12,27 @@ its optimizer, and a later run assigns its own initial weights to them. Results 
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import json
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from attnlab.config.sections import RunConfig
+from attnlab.internals import vectorize_short_loops
 from attnlab.training.optimizers import make_optimizer
 
+_CPUINFO = Path("/proc/cpuinfo")
 # The most programs in the cache, and bytes of weights and optimizer states. XLA's compiled code
 # stays in memory until the process ends, so a smaller cache would save little.
 _MOST, _MOST_BYTES = 16, 2**29
@@ -28,25 +40,83 @@ _MOST, _MOST_BYTES = 16, 2**29
 _SMALL = 2**22
 
 
-class Cacheable(Protocol):
-    """A compiled program with the variables that it was compiled for."""
-
-    model: keras.Model
-    optimizer: keras.Optimizer
-
-
-Cached = TypeVar("Cached", bound=Cacheable)
 # Program and user by everything that enters the trace; the most recently used is last.
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
+
+
+def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
+    """Compile a method, with XLA or as a TensorFlow graph."""
+    if jit:
+        vectorize_short_loops()
+    # TensorFlow counts traces per code object, and would warn after many runs; `partial` avoids it.
+    return tf.function(
+        partial(function), input_signature=signature, jit_compile=jit, autograph=False
+    )
+
+
+class Border(Enum):
+    """Sizes up to which XLA is faster than the graph, by kind of model; in units unless noted.
+
+    The first number is for processors with AVX-512, the second for AVX2 and unknown processors.
+    Measured on 2 cores as (time as a graph) / (time with XLA), `scripts/bench_*.py jit`.
+    """
+
+    # AVX-512: 2.2 at 32 units, 1.0 at 128, 0.8 at 256.
+    RECURRENT_ENCODER = 128, 128
+    # AVX2: 1.4 at 128 units, 1.5 at 256, 1.2 at 512.
+    RECURRENT_FORECASTER = float("inf"), 512
+    # AVX-512: 1.1 to 1.7 at 256. AVX2: 1.0 at 128, which doesn't pay for compiling.
+    RECURRENT_TRANSLATOR = 256, 64
+    # AVX-512: 1.25 at 128, 1.03 at 256. AVX2: 1.1 at 128 and 256, if all batches have one shape.
+    TRANSFORMER_TRANSLATOR = 128, 0
+    # One stack, in `step_operations`. AVX-512 (Intel): 1.3 at 3e9, 1.1 at 2e10, 1.2 at 3e10, 0.9 at
+    # 3e11 for images; for language, in CPU time, 2.1 at 9e7, 1.4 at 1e9, 1.3 at 2e9, 1.1 at 4e9.
+    TRANSFORMER_STACK = 4e10, 4e9
+
+
+def step_operations(model: keras.Model, vectors: int) -> float:
+    """Return the operations of a training step: about six per parameter and vector of the batch."""
+    return 6.0 * vectors * model.count_params()
+
+
+def is_faster_with_xla(size: float, border: Border) -> bool:
+    """Return whether a model of this size trains faster with XLA than as a graph on this CPU."""
+    wide, narrow = border.value
+    return size <= (wide if has_avx512() else narrow)
+
+
+def trains_with_xla(asked: bool | str, faster: bool) -> bool:
+    """Return whether XLA compiles a run's training steps.
+
+    Args:
+        asked: the setting `trainer.jit`: true, false or `auto`.
+        faster: whether XLA is faster on this CPU; on a GPU it always is.
+    """
+    return bool(asked) if asked != "auto" else faster or has_gpu()
+
+
+def has_gpu() -> bool:
+    """Return whether TensorFlow sees a GPU."""
+    return bool(tf.config.list_physical_devices("GPU"))
+
+
+@functools.cache
+def has_avx512() -> bool:
+    """Return whether the processor has vectors of 512 bits; False if unknown."""
+    try:
+        lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any("avx512f" in line.split() for line in lines if line.startswith("flags"))
 
 
 def shared_program(
     config: RunConfig,
     model: keras.Model,
-    compile: Callable[[], Cached],
+    compile: Callable[[], Any],
     *shapes: Any,
     user: object | None = None,
-) -> Cached:
+) -> Any:
     """Return a program for a run from the cache, or a new one.
 
     Args:
@@ -81,16 +151,16 @@ def cached_program(
     user: object,
     config: RunConfig,
     model: keras.Model,
-    compile: Callable[[keras.Model, keras.Optimizer], Cached],
+    compile: Callable[[keras.Model, keras.Optimizer], Any],
     *shapes: Any,
-) -> Cached:
+) -> Any:
     """Return a program that holds its run's values, for the start of a run; see `shared_program`.
 
     The program has the given model, or an equal one with its weights.
     """
     options = config.optimizer
 
-    def make() -> Cached:
+    def make() -> Any:
         return compile(model, make_optimizer(options.name, options.settings))
 
     program = shared_program(config, model, make, *shapes, user=user)
@@ -99,7 +169,7 @@ def cached_program(
     return program
 
 
-def _start_anew(program: Cacheable, model: keras.Model, learning_rate: float) -> None:
+def _start_anew(program: Any, model: keras.Model, learning_rate: float) -> None:
     """Assign the weights of an equal model to a program, and reset its optimizer."""
     for variable, initial in zip(program.model.variables, model.variables, strict=True):
         variable.assign(initial)
