@@ -25,8 +25,8 @@ compiled(lambda rows: rows + 2.0 * rows[:, :, ::-1], True)(rows)
 def test_xla_makes_vectors_of_short_loops(tmp_path):
     environment = {**os.environ, "XLA_FLAGS": f"--xla_dump_to={tmp_path}"}
     subprocess.run([sys.executable, "-c", _SHORT_LOOPS], env=environment, check=True)
-    found = [path.read_text() for path in tmp_path.glob("*kernel_module.ir-with-opt.ll")]
-    assert any(" x float>" in module for module in found)
+    modules = [path.read_text() for path in tmp_path.glob("*kernel_module.ir-with-opt.ll")]
+    assert any(" x float>" in module for module in modules)
 
 
 EXTRA = "--xla_backend_extra_options"

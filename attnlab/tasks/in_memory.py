@@ -107,7 +107,7 @@ class InMemoryLearner(Learner):
         """Return a plan as one chunk, or a long one as several, with batches of equal parts."""
         arrays = [self._parts.padded(array, 0) for array in (plan.indices, plan.weights)]
         steps = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
-        return [BatchPlan(*(array[own] for array in arrays)) for own in steps]
+        return [BatchPlan(*(array[part] for array in arrays)) for part in steps]
 
     def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
         """Run the gradient steps of a chunk of an epoch; see `Program.train`."""

@@ -251,9 +251,9 @@ class Step(ABC):
         # An embedding's gradient has a row per token, and Keras would square each row by itself.
         return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def substituted(self, values, draws=()):
+    def substituted(self, values, draws):
         """Compute with these weights and random states in the body."""
-        return substituted_values(self._variables[: len(values) + len(draws)], [*values, *draws])
+        return substituted_values(self._variables, [*values, *draws])
 
 
 @contextmanager
@@ -349,8 +349,9 @@ class StepOnDevices:
         return self._first(self._strategy.run(self._on_device, arguments)), values, states
 
     def _on_device(self, *arguments):
-        read = [copy.read_value() for copy in self._copies]
-        loss, values, states = self._step(read[: self._weights], read[self._weights :], *arguments)
+        tensors = [copy.read_value() for copy in self._copies]
+        values, states = tensors[: self._weights], tensors[self._weights :]
+        loss, values, states = self._step(values, states, *arguments)
         for copy, value in zip(self._copies, [*values, *states], strict=True):
             copy.assign(value)
         return loss

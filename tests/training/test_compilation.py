@@ -57,13 +57,13 @@ def translation(folder: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize("kind", ["forecast", "translation"])
 def test_a_run_in_a_shared_process_equals_a_separate_one(compose, attnlab, tmp_path, kind):
     quick = (*FIB, *DROPPING, "trainer.jit=false")  # compiled by XLA: in tests/test_runner.py
-    given = quick if kind == "forecast" else translation(tmp_path)
-    wanted = (*given, "trainer.epochs=2", "seed=5")
+    settings = quick if kind == "forecast" else translation(tmp_path)
+    wanted = (*settings, "trainer.epochs=2", "seed=5")
     outcome = attnlab(*wanted, "tracking.enabled=false")
     assert outcome.code == 0, outcome.err
     (alone,) = attnlab.run_folders()
-    run(compose(*given, "trainer.epochs=1", "seed=7", "optimizer.learning_rate=0.1"))
-    run(compose(*given, "trainer.epochs=1", "seed=11", "schedule=constant"))
+    run(compose(*settings, "trainer.epochs=1", "seed=7", "optimizer.learning_rate=0.1"))
+    run(compose(*settings, "trainer.epochs=1", "seed=11", "schedule=constant"))
     third = run(compose(*wanted))
     assert_same_run(third, alone)
     assert len(compilation._cache) == 1
@@ -116,22 +116,22 @@ def test_few_programs_and_no_data_are_cached(learner_of, monkeypatch):
 
 
 def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner_of, monkeypatch):
-    given = (*FIB, *DROPPING, "trainer.batch_size=1", "trainer.jit=false")
-    whole, states = learner_of(*given), []
+    settings = (*FIB, *DROPPING, "trainer.batch_size=1", "trainer.jit=false")
+    whole, states = learner_of(*settings), []
     (plan,) = whole.chunks(2)
     losses = whole.train(plan, np.linspace(0.1, 0.01, plan.steps), 3)
     states.append(whole.model.get_weights())
     monkeypatch.setattr("attnlab.tasks.in_memory._CHUNK", 13)
-    parts = learner_of(*given)
-    chunks, done, found = parts.chunks(2), 0, []
+    parts = learner_of(*settings)
+    chunks, done, losses_of_chunks = parts.chunks(2), 0, []
     assert [chunk.steps for chunk in chunks[:-1]] == [13] * (len(chunks) - 1)
     assert 0 < chunks[-1].steps < 13
     rates = np.linspace(0.1, 0.01, plan.steps)
     for chunk in chunks:
-        found.append(parts.train(chunk, rates[done : done + chunk.steps], 3 + done))
+        losses_of_chunks.append(parts.train(chunk, rates[done : done + chunk.steps], 3 + done))
         done += chunk.steps
     assert done == plan.steps
-    assert_equal([np.concatenate(each) for each in zip(*found, strict=True)], losses)
+    assert_equal([np.concatenate(values) for values in zip(*losses_of_chunks, strict=True)], losses)
     assert_equal(parts.model.get_weights(), states[0])
 
 
@@ -148,8 +148,8 @@ conf, runs, *words = sys.argv[1:]
 with undrawn(), initialize_config_dir(conf, version_base="1.3"):
     for job in range(15):
         mechanism = ("bahdanau", "luong_global", "multi_head")[job % 3]
-        given = [f"paths.runs={runs}", f"seed={job}", f"attention={mechanism}", *words]
-        run(config.from_hydra(compose("config", given)))
+        words_of_job = [f"paths.runs={runs}", f"seed={job}", f"attention={mechanism}", *words]
+        run(config.from_hydra(compose("config", words_of_job)))
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         print(pages, file=sys.stderr)
 """

@@ -73,8 +73,8 @@ def test_two_devices_train_to_the_weights_of_one():
     command = [sys.executable, "-W", "ignore", trained.__file__, *KINDS]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found.keys() == {*KINDS} and max(found.values()) < 1e-5, found
+    differences = json.loads(done.stdout)
+    assert differences.keys() == {*KINDS} and max(differences.values()) < 1e-5, differences
 
 
 @pytest.mark.slow
@@ -91,6 +91,6 @@ def test_a_run_resumes_on_another_number_of_devices(attnlab, first, then):
     assert code == 0, err
     for epoch in (2, 3):
         name = Path("weights", f"epoch_{epoch:03d}.weights.h5")
-        found, expected = weights(resumed / name), weights(whole / name)
-        for key, array in expected.items():
-            np.testing.assert_allclose(found[key], array, atol=1e-5)
+        resumed_weights, whole_weights = weights(resumed / name), weights(whole / name)
+        for key, array in whole_weights.items():
+            np.testing.assert_allclose(resumed_weights[key], array, atol=1e-5)

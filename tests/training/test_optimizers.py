@@ -65,9 +65,9 @@ def many_steps(optimizer, jit) -> list[np.ndarray]:
 )
 def test_adam_is_keras_adam_and_so_is_its_state(name, clipping, jit):
     ours, keras_own = clipping
-    given = many_steps(make_optimizer(name, {**SETTINGS, **ours}), jit)
+    actual = many_steps(make_optimizer(name, {**SETTINGS, **ours}), jit)
     expected = many_steps(PEERS[name](**SETTINGS, **keras_own), jit)
-    for one, other in zip(given, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
@@ -99,9 +99,9 @@ def test_muon_is_keras_muon():
 def test_muon_steps_along_the_nearest_orthogonal_matrix():
     gradient = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
     (moved,) = step("muon", [gradient], learning_rate=1.0, weight_decay=0.0)
-    taken = (np.ones_like(gradient) - moved) / (0.2 * 6**0.5)
+    update = (np.ones_like(gradient) - moved) / (0.2 * 6**0.5)
     left, _, right = np.linalg.svd(gradient)
-    singular = left.T @ taken @ right.T  # diagonal, and near 1
+    singular = left.T @ update @ right.T  # diagonal, and near 1
     assert np.abs(singular - np.diag(np.diag(singular))).max() < 1e-3
     assert 0.65 < np.diag(singular).min() < np.diag(singular).max() < 1.25
 
@@ -115,11 +115,11 @@ def test_muon_steps_along_the_nearest_orthogonal_matrix():
 )
 def test_muon_is_adamw_at_the_borders_of_a_model(name):
     gradient = keras.ops.array([[1.0, -2.0], [3.0, 4.0]])
-    given, expected = (keras.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
-    given._path = name
-    make_optimizer("muon", MUON).apply([gradient], [given])
-    make_optimizer("adamw", MUON).apply([gradient], [expected])
-    np.testing.assert_allclose(given, expected, rtol=1e-6)
+    ours, peer = (keras.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
+    ours._path = name
+    make_optimizer("muon", MUON).apply([gradient], [ours])
+    make_optimizer("adamw", MUON).apply([gradient], [peer])
+    np.testing.assert_allclose(ours, peer, rtol=1e-6)
 
 
 def test_gradients_of_one_row_are_summed_before_they_are_squared():

@@ -103,15 +103,15 @@ def test_no_value_of_a_plan_is_compiled_in():
     model = RecurrentForecaster(attention=NoAttention(), horizon=HORIZON, cell="simple", units=3)
     model.build((None, STEPS_IN, 1))
     program = Program(model, keras.optimizers.Adam(), squared_error, *data())
-    compiled, given = program.compiled, []
+    compiled, calls = program.compiled, []
     train = compiled._train
-    compiled._train = lambda *arguments: given.append(arguments) or train(*arguments)
+    compiled._train = lambda *arguments: calls.append(arguments) or train(*arguments)
     for epoch in (1, 2):
         plans = [shuffled_plan(np.arange(ROWS), 4, seed=seed, epoch=epoch) for seed in (1, 2)]
         steps = [program.request(plan, RATES[:6] / epoch, epoch) for plan in plans]
         for runs in (steps[:1], steps):
             program.accept(compiled.train(runs)[0])
-    lowered = [train.experimental_get_compiler_ir(*each)(stage="hlo") for each in given]
+    lowered = [train.experimental_get_compiler_ir(*arguments)(stage="hlo") for arguments in calls]
     assert lowered[:2] == lowered[2:] and lowered[0] != lowered[1]
 
 
@@ -119,13 +119,13 @@ def test_variable_values_are_current_before_the_model_is_requested():
     program = make_program(dropout=0.5)
     plan = shuffled_plan(np.arange(ROWS), 4, 1, 1)
     program.train(plan, RATES[:6], 0)
-    known = program.variable_values()
+    values = program.variable_values()
     variables = program.model.variables
-    assert len(known) == len(variables) > len(program.model.trainable_variables)
-    for value, variable in zip(known, variables, strict=True):
+    assert len(values) == len(variables) > len(program.model.trainable_variables)
+    for value, variable in zip(values, variables, strict=True):
         np.testing.assert_array_equal(value, variable.numpy())
-    variables[0].assign(known[0] + 1.0)  # as by who restores a checkpoint
-    np.testing.assert_array_equal(program.variable_values()[0], known[0] + 1.0)
+    variables[0].assign(values[0] + 1.0)  # as by who restores a checkpoint
+    np.testing.assert_array_equal(program.variable_values()[0], values[0] + 1.0)
 
 
 def test_predictions_are_in_order_and_losses_are_means_over_rows():
@@ -213,22 +213,22 @@ def words() -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(5).integers(1, 9, places.shape) * places, lengths
 
 
-def word_program(known: bool) -> Program:
+def word_program(has_lengths: bool) -> Program:
     keras.utils.set_random_seed(23)
     model, (tokens, lengths) = MeanOfWords(), words()
     model.build((None, 11))
     parts = model, keras.optimizers.Adam(), squared_error, tokens.astype(np.int32), data()[1]
-    return Program(*parts, jit=False, lengths=lengths if known else None)
+    return Program(*parts, jit=False, lengths=lengths if has_lengths else None)
 
 
 def test_padding_of_a_whole_batch_is_not_read_and_nothing_else_changes():
-    programs, (_, lengths) = [word_program(known) for known in (True, False)], words()
+    programs, (_, lengths) = [word_program(has_lengths) for has_lengths in (True, False)], words()
     plan = shuffled_plan(np.arange(ROWS), 4, seed=3, epoch=1)
     rows = np.array([22, 3, 17, 5, 11])
     losses = [program.train(plan, RATES[:6], 0) for program in programs]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
-    found = [program.predict(rows) for program in programs]
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-6)
+    outputs = [program.predict(rows) for program in programs]
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-4, atol=1e-6)
     assert_same_weights(*(program.model for program in programs), rtol=1e-4, atol=1e-6)
     real = np.where(plan.weights > 0, lengths[plan.indices], 0)
     assert programs[0]._model.read == [*real.max(axis=1), lengths[rows].max()]

@@ -24,14 +24,14 @@ def test_noam_with_the_papers_peak_is_the_papers_equation_3():
     units, warmup = 512, 13
     peak = (units * warmup) ** -0.5
     expected = units**-0.5 * np.minimum(STEPS**-0.5, STEPS * warmup**-1.5)
-    given = rates("noam", {"warmup": warmup / TOTAL}, peak=peak)
-    np.testing.assert_allclose(given, expected, rtol=1e-12)
+    actual = rates("noam", {"warmup": warmup / TOTAL}, peak=peak)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def test_inverse_square_root_is_noam_unless_it_starts_higher_or_stops_falling():
     settings = {"warmup": 13 / TOTAL, "initial": 0.0, "final": 0.0}
-    given = rates("inverse_square_root", settings)
-    np.testing.assert_allclose(given, rates("noam", {"warmup": 13 / TOTAL}), rtol=1e-12)
+    actual = rates("inverse_square_root", settings)
+    np.testing.assert_allclose(actual, rates("noam", {"warmup": 13 / TOTAL}), rtol=1e-12)
 
 
 def test_inverse_square_root_rises_from_its_start_to_the_peak_and_falls_to_its_end():
@@ -52,8 +52,8 @@ def test_cosine_is_keras_cosine_decay(warmup, final):
         warmup_steps=warmup,
     )
     expected = [float(schedule(step)) for step in STEPS]
-    given = cosine(STEPS, TOTAL, warmup=warmup / TOTAL, final=final)
-    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
+    actual = cosine(STEPS, TOTAL, warmup=warmup / TOTAL, final=final)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.05, 1.0])
@@ -100,18 +100,18 @@ def keras_plateau(losses, mode, min_delta, **settings) -> list[float]:
 def test_plateau_decides_as_keras_does(losses, mode, min_delta, patience):
     monitor = Monitor("val_loss", mode, min_delta)
     settings = {"factor": 0.5, "patience": patience}
-    given = [
+    actual = [
         plateau(losses[: epoch + 1], monitor, minimum=0.125, **settings)
         for epoch in range(len(losses))
     ]
     expected = keras_plateau(losses, mode, min_delta, min_lr=0.125, **settings)
-    np.testing.assert_allclose(given, expected)
+    np.testing.assert_allclose(actual, expected)
 
 
 def test_plateau_is_a_function_of_the_history():
     settings = {"factor": 0.1, "patience": 2, "minimum": 0.0}
-    given = rates("plateau", settings, steps=3, monitored=[5.0, 3.0, 3.0, 4.0])
-    np.testing.assert_allclose(given, [0.05] * 3)
+    actual = rates("plateau", settings, steps=3, monitored=[5.0, 3.0, 3.0, 4.0])
+    np.testing.assert_allclose(actual, [0.05] * 3)
     np.testing.assert_allclose(rates("plateau", settings, steps=1), [0.5])
     nan = float("nan")  # an epoch that was not scored doesn't count
     assert plateau([nan, 5.0, nan, nan, 5.0, nan], LOSS, **settings) == 1.0

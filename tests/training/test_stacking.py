@@ -32,10 +32,10 @@ def taking(program, start, times, width=2):
     """A run that submits steps several times."""
 
     def work():
-        found = start
+        result = start
         for _ in range(times):
-            found = submit(program, found, width)
-        return found
+            result = submit(program, result, width)
+        return result
 
     return work
 
@@ -175,11 +175,11 @@ def learners(learner_of):
     """Learners of a configuration for some seeds."""
 
     def learners(*overrides, seeds=(0, 1, 2)):
-        found = []
+        group = []
         for seed in seeds:
             task = () if "task=fib_random" in overrides else FIB
-            found.append(learner_of(*task, "trainer.jit=false", *overrides, f"seed={seed}"))
-        return found
+            group.append(learner_of(*task, "trainer.jit=false", *overrides, f"seed={seed}"))
+        return group
 
     return learners
 
@@ -212,12 +212,12 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "overrides",
     [
         ("attention=none",),
         (*BAHDANAU, "optimizer.clip_norm=1", "model.dropout=0.2", "attention.dropout=0.1"),
         (*BAHDANAU, "trainer.accumulate=2", "model.dropout=0.2"),
-        *(pytest.param((f"attention={each}",), marks=slow) for each in OTHERS),
+        *(pytest.param((f"attention={name}",), marks=slow) for name in OTHERS),
         pytest.param((*BAHDANAU, "optimizer=sgd"), marks=slow),
         pytest.param(("attention=luong_global", *LAYERS, "model.dropout=0.3"), marks=slow),
         pytest.param(("model=transformer", "attention=multi_head", *BIASED), marks=slow),
@@ -225,24 +225,24 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
         pytest.param(("attention=none", *EACH_ITS_OWN_DATA, "optimizer=adamw"), marks=slow),
     ],
 )
-def test_stacked_runs_agree_with_separate_runs(learners, caplog, given):
-    alone = [epochs(learner)() for learner in learners(*given)]
-    works = [epochs(learner, width=2) for learner in learners(*given)]
+def test_stacked_runs_agree_with_separate_runs(learners, caplog, overrides):
+    alone = [epochs(learner)() for learner in learners(*overrides)]
+    works = [epochs(learner, width=2) for learner in learners(*overrides)]
     for one, other in zip(StackScheduler(threads=2).run(works), alone, strict=True):
         assert_agree(one, other)
     assert not caplog.messages  # they were stacked
 
 
 def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):
-    given = (*BAHDANAU, "trainer.jit=true")
-    (only,) = learners(*given, seeds=(5,))
+    overrides = (*BAHDANAU, "trainer.jit=true")
+    (only,) = learners(*overrides, seeds=(5,))
     expected = epochs(only, 2, width=4)()  # fills its stack itself
-    others = learners(*given, seeds=(1, 5, 2, 3))
+    others = learners(*overrides, seeds=(1, 5, 2, 3))
     others[0].model.set_weights([np.full_like(w, np.nan) for w in others[0].model.get_weights()])
     rates = (0.01, 0.01, 3e4, 0.002)
-    works = [epochs(each, 2, rate, 4) for each, rate in zip(others, rates, strict=True)]
+    works = [epochs(learner, 2, rate, 4) for learner, rate in zip(others, rates, strict=True)]
     works[3:] = [epochs(others[3], 1, 0.002, 4)]  # stops early
-    found = StackScheduler(threads=1).run(works)
-    assert np.isnan(found[0][0]).all()
-    for one, other in zip(found[1], expected, strict=True):
+    results = StackScheduler(threads=1).run(works)
+    assert np.isnan(results[0][0]).all()
+    for one, other in zip(results[1], expected, strict=True):
         np.testing.assert_array_equal(one, other)

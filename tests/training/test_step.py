@@ -49,9 +49,9 @@ def test_many_draws_follow_from_seed_and_step_in_a_compiled_program(model):
 
 def accumulated(compose, kind: str, *words: str) -> float:
     """The difference between batches of 3 times 8 rows and of 24."""
-    given = *SMALL, *RUNS[kind], *words
-    parts = trained(compose(*given, "trainer.accumulate=3"))
-    return difference(parts, trained(compose(*given, "trainer.batch_size=24")))
+    overrides = *SMALL, *RUNS[kind], *words
+    parts = trained(compose(*overrides, "trainer.accumulate=3"))
+    return difference(parts, trained(compose(*overrides, "trainer.batch_size=24")))
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (6, 3, 7), (6, 1, 8)])

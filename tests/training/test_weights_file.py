@@ -37,7 +37,7 @@ def calls(monkeypatch):
     """Count the calls of Keras's own save function."""
     calls, save = [], keras.Model.save_weights
     monkeypatch.setattr(
-        keras.Model, "save_weights", lambda *given: (calls.append(given), save(*given))
+        keras.Model, "save_weights", lambda *arguments: (calls.append(arguments), save(*arguments))
     )
     return calls
 
@@ -51,12 +51,12 @@ def test_each_file_is_that_of_keras(tmp_path, calls, dense, by_keras):
         content = files.next(values_of(model), tmp_path / "scratch.weights.h5")
         (tmp_path / "ours.weights.h5").write_bytes(content)
         other.load_weights(tmp_path / "ours.weights.h5")
-        for found, expected in zip(other.get_weights(), model.get_weights(), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for weight, expected in zip(other.get_weights(), model.get_weights(), strict=True):
+            np.testing.assert_array_equal(weight, expected)
     assert len(calls) == by_keras and len(list(tmp_path.iterdir())) == 1
     model.save_weights(tmp_path / "keras.weights.h5")
-    found, expected = (tmp_path / f"{name}.weights.h5" for name in ("ours", "keras"))
-    assert found.read_bytes() == expected.read_bytes()
+    ours, expected = (tmp_path / f"{name}.weights.h5" for name in ("ours", "keras"))
+    assert ours.read_bytes() == expected.read_bytes()
 
 
 def test_a_full_disk_is_an_os_error(tmp_path, monkeypatch, calls):
