@@ -13,12 +13,12 @@ from same_runs import assert_same_run
 
 from attnlab.cli import main
 from attnlab.errors import Pruned, RequestError, RunFailed
+from attnlab.internals import import_tensorflow
 from attnlab.records.run_directory import RunDirectory, hold
 from attnlab.runner.resume import resume, run
 from attnlab.runner.train import SweepMember
 from attnlab.tasks.forecasting.learner import ForecastLearner
 from attnlab.tasks.forecasting.models import RecurrentForecaster
-from attnlab.internals import import_tensorflow
 
 import_tensorflow()
 
