@@ -151,13 +151,6 @@ def test_a_file_is_found_from_another_working_folder(trained, tmp_path, monkeypa
     assert "task.path: expected a file or folder that exists" in capsys.readouterr().err
 
 
-def series_file(folder: Path) -> str:
-    draw = np.random.default_rng(53).normal(50, 7, size=97).round(2)
-    path = folder / "rain.csv"
-    path.write_text("\n".join(["rain", *map(str, draw)]))
-    return str(path)
-
-
 # ett is series with borders of its own.
 TASKS = [name for name in options("task") if kind_of(name).name == "forecasting" and name != "ett"]
 # A task knows nothing of mechanisms, nor they of it: by default, every task with one of them.
@@ -174,9 +167,11 @@ PAIRS = [
 def test_every_forecasting_task_runs_with_every_mechanism(
     compose, no_figures, tmp_path, task, attention
 ):
-    needed = [f"task.path={series_file(tmp_path)}"] if task == "series" else []
-    if task == "fib_random":
-        needed = [f"task.{part}_windows=41" for part in ("train", "validation", "test")]
+    (tmp_path / "rain.csv").write_text("\n".join(["rain", *(str(n % 13) for n in range(97))]))
+    needed = {
+        "series": [f"task.path={tmp_path / 'rain.csv'}"],
+        "fib_random": [f"task.{part}_windows=41" for part in ("train", "validation", "test")],
+    }.get(task, [])
     words = (f"task={task}", f"attention={attention}", "task.history=5", "model.units=4")
     # Two heads of differential attention need four numbers each.
     words += ("model.cell=simple", *(("attention.heads=1",) if attention == "differential" else ()))
@@ -228,19 +223,19 @@ PRESETS = [
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs(compose, no_figures, tmp_path, name):
-    config = compose(f"experiment={name}", *QUICK)
+    config, words = compose(f"experiment={name}", *QUICK), []
     if config.task.name == "language" and config.data.name == "associative_recall":
-        config = compose(f"experiment={name}", *QUICK, "data.rows=100")
+        words = ["data.rows=100"]
     elif config.task.name == "language":
         text = Path(os.environ.get("ATTNLAB_REALDATA", "")) / "shakespeare/input.txt"
         if not text.is_file():
             pytest.skip("the text is downloaded")
-        config = compose(f"experiment={name}", *QUICK, f"data.path={text}", "task.windows=24")
+        words = [f"data.path={text}", "task.windows=24"]
     elif config.task.name == "images":
-        config = compose(f"experiment={name}", *QUICK, *small_images(tmp_path))
+        words = small_images(tmp_path)
     elif config.data is not None:
-        config = compose(f"experiment={name}", *QUICK, *small_translation(config, tmp_path))
-    folder = run(config)
+        words = small_translation(config, tmp_path)
+    folder = run(compose(f"experiment={name}", *QUICK, *words))
     assert read_json(folder / "status.json")["state"] == "completed"
 
 

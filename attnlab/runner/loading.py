@@ -131,8 +131,6 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
         epoch, average = "last", average or _DEFAULT_AVERAGE
     trained, count = max(run.status.read().get("epoch", 0), saved[-1]), average or 1
     if epoch == "best":
-        if count > 1:
-            raise RequestError("--average: averages the last epochs up to --epoch N, not best.")
         run.status.require_completed(", or use its newest weights with --epoch last")
         last = run.read_metrics()["best_epoch"]
     else:

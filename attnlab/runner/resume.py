@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from attnlab.config.options import failure
-from attnlab.config.sections import RunConfig, parse, stored_config
+from attnlab.config.sections import RunConfig, stored_config
 from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFailed, explained
 from attnlab.records import logs
 from attnlab.records.files import Checkpoints
@@ -64,6 +64,48 @@ def run(
         KeyboardInterrupt: interrupted; the folder and MLflow say `killed`.
     """
     config.require_same_files()
+    with _alone(config, wait):
+        match = find_run(config)
+        if match is not None and match.state == COMPLETED:
+            if sweep is None and not quiet:
+                if logs.verbosity >= 0:
+                    print("attnlab: this run was completed before", file=sys.stderr, flush=True)
+                print_result(match.run.read_metrics(), match.path)
+            return match.path
+        if match is not None and match.state != FAILED:
+            status = match.status
+            if sweep and status.get("sweep") == sweep.name and status.get("pruned"):
+                raise Pruned(str(status.get("error")).removeprefix("pruned: "))
+            devices = {"trainer.devices": str(config.trainer.devices)}
+            return resume(match.run, devices, sweep=sweep, quiet=quiet)
+        if match is not None and sweep is not None and not sweep.retry_failed:
+            raise RunFailed(str(match.status.get("error") or "it failed before"))
+
+        def new_folder() -> RunDirectory:
+            names = config.task.name, config.attention.name, config.seed
+            entries = {"config_hash": config.digest, **_status_entries(config, sweep)}
+            return RunDirectory.create(runs_folder(config), *names, config.document, **entries)
+
+        started, follower = time.perf_counter(), None
+        with screen(quiet=sweep is not None) as shown:
+            try:
+                task, data = prepare(config, shown)
+            except Exception as error:
+                if sweep is not None:  # its table shows the failed run
+                    new_folder().status.write(FAILED, error=failure(error))
+                raise
+            folder = new_folder()
+            with hold(folder.path):
+                if sweep is None:
+                    follower = start_following(folder.path)
+                metrics = train(config, task, data, folder, shown, started, sweep)
+        _finish(config, folder, metrics, follower, quiet or sweep is not None)
+        return folder.path
+
+
+@contextmanager
+def _alone(config: RunConfig, wait: bool) -> Iterator[None]:
+    """Run the body in one process at a time; if it leaves nothing, there is no folder of runs."""
     runs = runs_folder(config)
     path, is_new = runs / ".locks" / config.digest[:32], not runs.exists()
     with explained(f"paths.runs: expected a folder that can be written, got {str(runs)!r}"):
@@ -71,53 +113,14 @@ def run(
     what = "task={task} attention={attention} seed={seed}".format(**config.names)
     with only_here(FileLock(path), what, wait):
         try:
-            match = find_run(config)
-            if match is None or (match.state == FAILED and (sweep is None or sweep.retry_failed)):
-                return _start(config, sweep, quiet)
-            if match.state == COMPLETED:
-                if sweep is None and not quiet:
-                    if logs.verbosity >= 0:
-                        print("attnlab: this run was completed before", file=sys.stderr, flush=True)
-                    print_result(match.run.read_metrics(), match.path)
-                return match.path
-            if match.state == FAILED:
-                raise RunFailed(str(match.status.get("error") or "it failed before"))
-            if sweep and match.status.get("sweep") == sweep.name and match.status.get("pruned"):
-                raise Pruned(str(match.status.get("error")).removeprefix("pruned: "))
-            devices = {"trainer.devices": str(config.trainer.devices)}
-            return resume(match.run, devices, sweep=sweep, quiet=quiet)
+            yield
         finally:
             with suppress(OSError):
                 path.unlink()  # who waits for the deleted file locks a new one
-                if [*runs.iterdir()] == [path.parent]:  # the request was refused
+                if [*runs.iterdir()] == [path.parent]:
                     path.parent.rmdir()
                     if is_new:
                         runs.rmdir()
-
-
-def _start(config: RunConfig, sweep: SweepMember | None, quiet: bool) -> Path:
-    """Train a new run; returns its folder."""
-    started, follower = time.perf_counter(), None
-
-    def new_folder() -> RunDirectory:
-        names = config.task.name, config.attention.name, config.seed
-        entries = {"config_hash": config.digest, **_status_entries(config, sweep)}
-        return RunDirectory.create(runs_folder(config), *names, config.document, **entries)
-
-    with screen(quiet=sweep is not None) as shown:
-        try:
-            task, data = prepare(config, shown)
-        except Exception as error:
-            if sweep is not None:  # its table shows the failed run
-                new_folder().status.write(FAILED, error=failure(error))
-            raise
-        folder = new_folder()
-        with hold(folder.path):
-            if sweep is None:
-                follower = start_following(folder.path)
-            metrics = train(config, task, data, folder, shown, started, sweep)
-    _finish(config, folder, metrics, follower, quiet or sweep is not None)
-    return folder.path
 
 
 def resume(
@@ -143,28 +146,29 @@ def resume(
     started, follower = time.perf_counter(), None
     with hold(folder.path):
         status, runs = folder.status.read(), str(folder.path.parents[2])
-        before = parse(folder.read_config(), {})
-        config = stored_config(folder.read_config(), status, changes or {})
+        document = folder.read_config()
+        config = stored_config(document, status, changes or {})
+        epochs_before = document["trainer"]["epochs"]
         if runs_folder(config) != Path(runs):  # it was moved
             config = config.with_values({"paths.runs": runs})
         epochs, trained = config.trainer.epochs, status.get("epoch", 0)
-        if epochs < before.trainer.epochs and epochs < trained:
+        if epochs < epochs_before and epochs < trained:
             raise RequestError(
                 f"trainer.epochs={epochs}: must be at least {trained}, the epochs trained so far."
             )
         earlier = status.get("earlier_epochs", [])
-        if epochs != before.trainer.epochs and Checkpoints(folder.checkpoint).newest():
+        if epochs != epochs_before and Checkpoints(folder.checkpoint).newest():
             # A run with all epochs from the start may have other learning rates. Also, the last
             # epoch is always scored, so the earlier last epoch has a score that the other skips.
             skips = config.task.settings.get("score_every", 1) > 1
             if skips or depends_on_length(config.schedule.name, config.schedule.settings):
-                earlier = [*earlier, before.trainer.epochs]
+                earlier = [*earlier, epochs_before]
         config, metrics = replace(config, earlier_epochs=earlier), _stored_metrics(folder)
         if metrics:
             require_saved(folder, [metrics["best_epoch"]])
         if sweep is None:
             follower = start_following(folder.path)
-        if metrics is None or epochs != before.trainer.epochs:
+        if metrics is None or epochs != epochs_before:
             with screen(quiet=sweep is not None) as shown:
                 task = make_task(config)
                 check_devices(config)

@@ -375,12 +375,8 @@ def memory_errors_explained(config: RunConfig) -> Iterator[None]:
     """Turn TensorFlow's error about memory in the body into a `RequestError`."""
     try:
         yield
-    except RequestError:
-        raise
     except Exception as error:
-        from tensorflow.errors import ResourceExhaustedError
-
-        if not isinstance(error, ResourceExhaustedError):
+        if type(error).__name__ != "ResourceExhaustedError":  # wrong requests need no TensorFlow
             raise
         raise RequestError(
             f"trainer.batch_size={config.trainer.batch_size}: the device is out of memory: use a "

@@ -14,7 +14,6 @@ from attnlab.records import logs
 from attnlab.runner.console import Screen, bars, print_table, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
-ABOUT = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
 
 
 def row(epoch: int, **more: float) -> dict[str, float]:
@@ -87,20 +86,8 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left():
     ],
 )
 def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):
+    run = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
     scores = {"test": {"rmse": rmse}, "baselines": {"persistence": {"rmse": 1.0}}}
     skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
-    print_table({**ABOUT, **scores, **skills}, "test")
+    print_table({**run, **scores, **skills}, "test")
     assert capsys.readouterr().out.splitlines()[-1].startswith(sentence)
-
-
-def test_a_narrow_terminal_wraps_the_table(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "32")
-    file = io.StringIO()
-    file.isatty = lambda: True
-    scores = {"mae": 0.001234, "rmse": 0.002345, "mase": 1.234}
-    skills = {"best_baseline": "persistence", "skill": 0.5, "skills": {"persistence": 0.5}}
-    print_table(
-        {**ABOUT, **skills, "test": scores, "baselines": {"persistence": scores}}, "t", file
-    )
-    text = re.sub(r"\x1b\[[\d;]*m", "", file.getvalue())
-    assert re.search(r"persistence +0.001234 +0.002345 +1.234 +0.5", text)
