@@ -7,8 +7,6 @@ It trains the runs of TRAINING, unless the runs folder has them, in ten minutes 
 
 from __future__ import annotations
 
-import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -42,7 +40,7 @@ TEXT = "a 3 b 1 c 5 a 2 d 4 b 6 a b c d".split()
 
 def train(sweep: str) -> list:
     """Return the runs of a sweep, trained if they are missing."""
-    words = ["-m", *shlex.split(TRAINING[sweep]), f"sweep.name={sweep}", "tracking.enabled=false"]
+    words = ["-m", *TRAINING[sweep].split(), f"sweep.name={sweep}", "tracking.enabled=false"]
     if code := main(words):
         sys.exit(code)
     return [entry.run for entry in runs_of_last_command(listed_runs(None), sweep)]
@@ -50,17 +48,17 @@ def train(sweep: str) -> list:
 
 def mechanisms() -> None:
     """Draw how each mechanism translates SENTENCE; `pooling`, which has no query, forecasts."""
-    words = SENTENCE.removesuffix(".").split()
+    words = SENTENCE.split()
     zeros = head_maps(np.zeros((1, 1, len(words), len(words))), words, words)
     save(figure("none: no attention", "all weights are 0", [[zeros]]), FIGURES / "none.png")
     for sweep in [name for name in TRAINING if name.startswith("mechanism_pages")]:
         for run in train(sweep):
             path = FIGURES / f"{run.read_config()['attention']['name']}.png"
+            all_heads = ["--all-heads"] * (sweep == "mechanism_pages_heads")
             if sweep == "mechanism_pages_pooling":
-                shutil.copyfile(run.plots / "attention.png", path)
+                path.write_bytes((run.plots / "attention.png").read_bytes())
             else:
-                heads = ["--all-heads"] if sweep == "mechanism_pages_heads" else []
-                main(["translate", str(run.path), "--attention", str(path), *heads, SENTENCE])
+                main(["translate", str(run.path), "--attention", str(path), *all_heads, SENTENCE])
 
 
 def positions() -> None:
@@ -78,8 +76,8 @@ def positions() -> None:
         Curves("t5: number of the bucket", "s - p", "", apart, t5),
         Curves("rope: score of equal vectors", "s - p", "", apart, [Curve("", turned @ vector[0])]),
     ]
-    subtitle = "s is the position of the key, p that of the query: left of 0 is the past"
-    save(figure("Positions by distance", subtitle, [panels], (13, 4)), FIGURES / "positions.png")
+    drawing = figure("Positions by distance", "key minus query", [panels], (13, 4))
+    save(drawing, FIGURES / "positions.png")
 
 
 def recall() -> None:
@@ -100,14 +98,13 @@ def recall() -> None:
         output = attention(vectors, vectors, causal=True)
         model = keras.Model(tokens, keras.layers.Dense(len(KEYS + VALUES))(output.context))
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1)
-        model.compile(keras.optimizers.Adam(0.01), loss=loss)
+        model.compile(keras.optimizers.Adam(0.01), loss)
         model.fit(texts, answers, batch_size=100, epochs=5, verbose=0)
-        shown = np.array([[(KEYS + VALUES).index(word) for word in TEXT]])
-        weights = np.array(keras.Model(tokens, output.weights)(shown))[0, :, half:]
+        numbers = np.array([[(KEYS + VALUES).index(word) for word in TEXT]])
+        weights = np.array(keras.Model(tokens, output.weights)(numbers))[0, :, half:]
         x, y = Axis("text", [*enumerate(TEXT)]), Axis("key", [*enumerate(KEYS)])
-        maps = [[Maps(["head 1", "head 2"], weights, x, y)]]
-        title = f"{name}: the newest value of each key"
-        save(figure(title, "one layer, trained", maps, (10, 2.6)), FIGURES / f"{name}.png")
+        maps, title = Maps(["head 1", "head 2"], weights, x, y), f"{name}: newest value of each key"
+        save(figure(title, "one layer, trained", [[maps]], (10, 2.6)), FIGURES / f"{name}.png")
 
 
 def heads() -> None:
@@ -118,5 +115,6 @@ def heads() -> None:
 
 if __name__ == "__main__":
     drawings = (mechanisms, positions, recall, heads)
-    for name in sys.argv[1:] or [function.__name__ for function in drawings]:
-        {function.__name__: function for function in drawings}[name]()
+    for function in drawings:
+        if function.__name__ in sys.argv[1:] or not sys.argv[1:]:
+            function()

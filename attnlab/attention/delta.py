@@ -33,8 +33,6 @@ from attnlab.attention.state import (
     split_chunks,
 )
 
-LEAST, MOST = 0.001, 0.1  # of softplus(c) at the start
-
 
 def delta_steps(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, beta: np.ndarray, g: np.ndarray | None = None
@@ -262,5 +260,5 @@ def _log_rates(shape, dtype=None):
 
 def _biases(shape, dtype=None):
     """Return c of log-uniform softplus(c): the inverse of softplus is x + log(1 - e^-x)."""
-    softplus = ops.exp(keras.initializers.RandomUniform(*np.log([LEAST, MOST]))(shape, dtype))
+    softplus = ops.exp(keras.initializers.RandomUniform(*np.log([0.001, 0.1]))(shape, dtype))
     return softplus + ops.log(-ops.expm1(-softplus))

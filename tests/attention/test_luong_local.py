@@ -9,18 +9,7 @@ from attnlab.attention.contract import normal
 B, T, S, W, U = 2, 3, 11, 5, 7
 SCORES = ("dot", "general", "concat")
 START = 2
-
-
-@pytest.fixture
-def query():
-    return normal(B, T, W, seed=1)
-
-
-@pytest.fixture
-def memory():
-    return normal(B, S, W, seed=2)
-
-
+QUERY, MEMORY = normal(B, T, W, seed=1), normal(B, S, W, seed=2)
 MASK = np.ones((B, 1, S), bool)
 MASK[0, 0, 1] = False  # a hole: what counts is the last attended position
 MASK[1, 0, 7:] = False
@@ -67,28 +56,28 @@ def loop(layer, query, memory, mask):
         *[("predictive", "general", 1, True), ("predictive", "concat", 3, True)],
     ],
 )
-def test_weights_and_context_equal_the_loop(alignment, score, window, masked, query, memory):
+def test_weights_and_context_equal_the_loop(alignment, score, window, masked):
     units = U if alignment == "predictive" or score == "concat" else None
     layer = LuongLocalAttention(alignment=alignment, score=score, window=window, units=units)
     mask = MASK if masked else np.ones_like(MASK)
-    context, weights = layer(query, memory, mask=mask if masked else None, start_index=START)
-    expected = loop(layer, query, memory, mask)
+    context, weights = layer(QUERY, MEMORY, mask=mask if masked else None, start_index=START)
+    expected = loop(layer, QUERY, MEMORY, mask)
     np.testing.assert_allclose(weights[:, 0], expected, atol=1e-6)
-    np.testing.assert_allclose(context, expected @ memory, atol=1e-5)
+    np.testing.assert_allclose(context, expected @ MEMORY, atol=1e-5)
 
 
-def test_position_follows_the_true_source_length(query, memory):
+def test_position_follows_the_true_source_length():
     layer = LuongLocalAttention(alignment="predictive", score="dot", units=U)
-    layer.build(query.shape, memory.shape)
+    layer.build(QUERY.shape, MEMORY.shape)
     layer.position_vector.assign(np.zeros(U))  # sigmoid(0): the middle of the source
-    np.testing.assert_array_equal(layer.centers(query, S)[:, 0, :, 0], np.full((B, T), 5.5))
-    centers = layer.centers(query, S, mask=MASK[:, None])
+    np.testing.assert_array_equal(layer.centers(QUERY, S)[:, 0, :, 0], np.full((B, T), 5.5))
+    centers = layer.centers(QUERY, S, mask=MASK[:, None])
     np.testing.assert_array_equal(centers[:, 0, :, 0], [[5.5] * T, [3.5] * T])
 
 
-def test_window_beyond_the_source_gives_zeros(query, memory):
+def test_window_beyond_the_source_gives_zeros():
     layer = LuongLocalAttention(alignment="monotonic", score="dot", window=2)
-    context, weights = layer(query, memory, start_index=S + 1)
+    context, weights = layer(QUERY, MEMORY, start_index=S + 1)
     inside = np.array(weights)[:, 0].sum(-1)
     np.testing.assert_allclose(inside, [[1, 0, 0]] * B, atol=1e-6)
     assert np.all(np.array(context)[:, 1:] == 0)

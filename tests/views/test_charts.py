@@ -41,11 +41,6 @@ def test_each_baseline_has_a_name_and_a_line_unless_it_is_far_away(logarithmic, 
     assert len([tick for tick in axes.get_xticks() if low <= tick <= high]) >= 4
 
 
-def test_limits_of_a_chart_widen_its_axis():
-    chart = Curves("", "epoch", "share", [1, 2], [Curve("a", [0.4, 0.5])], y_limits=(0.0, 1.0))
-    assert axes_of(chart).get_ylim() == (0, 1)
-
-
 def test_labels_have_no_control_characters_and_a_warning_if_no_font_has_them(tmp_path):
     font_warning()  # forget those of other tests
     assert printable("e\u0301\n\ud800a", 9) == "é□□a"

@@ -125,7 +125,8 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     shades = colours[np.asarray(record.members)] if len(record.members) else colours[:1]
     if len(record.strengths):
         shades = _GREY + np.asarray(record.strengths)[:, None] * (shades - _GREY)
-    axes.scatter(*record.points.T, s=16 if groups else 7, c=shades, linewidths=0, zorder=2)
+    x, y = record.points.T
+    axes.scatter(x, y, s=16 if groups else 7, c=shades, linewidths=0, zorder=2)
     if groups:
         handles = [axes.scatter([], [], s=16, color=[shade]) for shade in colours]
         names = [printable(name, _LABEL) for name in groups]
