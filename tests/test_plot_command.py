@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-import pytest
 from command_line import assert_refused
 
 from attnlab.attention.multi_head import MultiHeadAttention
@@ -42,18 +43,17 @@ def test_embeddings_of_two_vocabularies(here, translating):
     assert sorted(path.name for path in (here.folder / "figures").iterdir()) == names
 
 
-@pytest.mark.parametrize(
-    ("model", "settings", "shapes"),
-    [
-        ("rnn", {"units": 8, "embedding": 6}, {"source": (13, 6), "target": (13, 6)}),
-        ("transformer", {"units": 6, "heads": 2}, {"source": (13, 6), "target": (13, 6)}),
+def test_translators_return_their_embeddings():
+    own = {"source": (13, 6), "target": (13, 6)}
+    for model, settings, shapes in (
+        ("rnn", {"units": 8, "embedding": 6}, own),
+        ("transformer", {"units": 6, "heads": 2}, own),
         ("transformer", {"units": 6, "heads": 2, "tie_embeddings": "all"}, {"shared": (13, 6)}),
-    ],
-)
-def test_translators_return_their_embeddings(model, settings, shapes):
-    sizes = {"source_size": 13, "target_size": 13, "shared": "shared" in shapes}
-    translator = build_translator(model, settings, lambda: MultiHeadAttention(heads=2), **sizes)
-    tables = translator.embeddings()
-    assert {side: table.shape for side, table in tables.items()} == shapes
-    first = next(iter(tables.values()))
-    np.testing.assert_array_equal(translator.source_embedding(np.array([7])), first[[7]])
+    ):
+        sizes = {"source_size": 13, "target_size": 13, "shared": "shared" in shapes}
+        attention = partial(MultiHeadAttention, heads=2)
+        translator = build_translator(model, settings, attention, **sizes)
+        tables = translator.embeddings()
+        assert {side: table.shape for side, table in tables.items()} == shapes
+        first = next(iter(tables.values()))
+        np.testing.assert_array_equal(translator.source_embedding(np.array([7])), first[[7]])

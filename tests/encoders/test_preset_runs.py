@@ -53,7 +53,7 @@ def test_a_preset_is_tuned_and_used_without_its_folder(lab):
 
 
 @pytest.mark.slow
-def test_questions_are_answered_and_sentences_chosen_by_a_preset(lab):
+def test_questions_are_answered_by_a_preset(lab):
     words = [word for word in WORDS if word.isalpha() and word.islower()]
     draw, paragraphs = np.random.default_rng(0), []
     for number in range(40):
@@ -70,8 +70,3 @@ def test_questions_are_answered_and_sentences_chosen_by_a_preset(lab):
     (lab.folder / "text.txt").write_text(paragraphs[0]["context"])
     code, out, err = lab("answer", "latest", "--text", "text.txt", words[0])
     assert code == 0 and out.strip(), err
-
-    sentences = " ".join(f"{each['context'].capitalize()}." for each in paragraphs[:6])
-    (lab.folder / "long.txt").write_text(sentences)
-    code, out, err = lab("summarize", "long.txt", "--encoder", "preset", "--sentences", 2)
-    assert code == 0 and len(out.splitlines()) == 2, err

@@ -115,11 +115,7 @@ def test_ctranslate2_has_the_same_tokens(exported, tmp_path, words):
     assert checked(exported(*words), tmp_path, "ctranslate2")[0].startswith(
         f"`tokens` is equal in {ITEMS} of {ITEMS}"
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("option", ["attention.gate=headwise", "attention.kv_heads=2"])
-def test_what_ctranslate2_lacks_is_named(exported, tmp_path, option):
+    option = "attention.gate=headwise"
     with pytest.raises(RequestError, match=f"{option} has no counterpart in CTranslate2"):
         checked(exported(*TRANSLATE, option), tmp_path, "ctranslate2")
 
