@@ -57,8 +57,8 @@ _WITHIN = re.compile(r"\x1b\[\d*m|\{\{\w+ [^}]*\}\} ?|\[Op:\w+\]( name: ?)?")
 def plain_text(error: BaseException) -> str:
     """Return an error's message in one line, without the additions of Keras and TensorFlow."""
     text = _WITHIN.sub("", str(error))
-    while found := next(filter(None, (pattern.match(text) for pattern in _AROUND)), None):
-        text = found[1]
+    while match := next(filter(None, (pattern.match(text) for pattern in _AROUND)), None):
+        text = match[1]
     return " ".join(text.split())
 
 

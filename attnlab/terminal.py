@@ -118,7 +118,7 @@ def in_one_format(
     by_group: dict[Hashable, list[float | None]] = {}
     for value, group in pairs:
         by_group.setdefault(group, []).append(value)
-    formats = {group: number_format(own, digits) for group, own in by_group.items()}
+    formats = {group: number_format(numbers, digits) for group, numbers in by_group.items()}
     return [NOTHING if value is None else formats[group](value) for value, group in pairs]
 
 
@@ -127,8 +127,8 @@ def distinct(values: Iterable[float | None], line: float, write: Write) -> Write
 
     `values` are all numbers of a column, so that all get the same decimals.
     """
-    known = (value for value in values if value is not None and math.isfinite(value))
-    off = [value for value in known if value != line]
+    finite = (value for value in values if value is not None and math.isfinite(value))
+    off = [value for value in finite if value != line]
     if not any(write(value) == write(line) for value in off):
         return write
     decimals = 1 - math.floor(math.log10(min(abs(value - line) for value in off)) + 1e-9)

@@ -104,8 +104,8 @@ def test_a_sweep_repeats_no_run_and_its_runs_are_found(folder):
     swept = attnlab.sweep(*FIB, attention=["none", "bahdanau"], seed=range(1, 3))
     assert sorted(swept["seed"]) == [1, 1, 2, 2] and set(swept["state"]) == {"completed"}
     assert str(first.folder) in set(swept["path"])
-    found = attnlab.compare(by="attention", where={"seed": [1, 2]})
-    assert found.figure.png[1:4] == b"PNG" and len(found.table) == 2
+    groups = attnlab.compare(by="attention", where={"seed": [1, 2]})
+    assert groups.figure.png[1:4] == b"PNG" and len(groups.table) == 2
     assert attnlab.load().folder == Path(attnlab.runs()["path"].iloc[-1])
 
 
@@ -132,10 +132,10 @@ def test_ctrl_c_stops_a_run_that_is_resumed_to_the_same_bits(folder):
 
 
 def test_filters_are_those_of_the_command_line(three_groups):
-    found = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
-    assert found.table["attention"].tolist() == ["bahdanau", "none"]
-    assert found.table["verdict"].fillna("").tolist() == ["better", ""]
-    assert "bahdanau   5  -0.102" in repr(found) and "| `bahdanau` " in found._repr_markdown_()
+    groups = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
+    assert groups.table["attention"].tolist() == ["bahdanau", "none"]
+    assert groups.table["verdict"].fillna("").tolist() == ["better", ""]
+    assert "bahdanau   5  -0.102" in repr(groups) and "| `bahdanau` " in groups._repr_markdown_()
     looked = attnlab.compare(runs_folder=three_groups, sequential=True)
     assert {*looked.table["intervals"].dropna()} == {"sequential"}
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5

@@ -44,10 +44,10 @@ def test_embeddings_of_two_vocabularies(here, translating):
 
 
 def test_translators_return_their_embeddings():
-    own = {"source": (13, 6), "target": (13, 6)}
+    separate = {"source": (13, 6), "target": (13, 6)}
     for model, settings, shapes in (
-        ("rnn", {"units": 8, "embedding": 6}, own),
-        ("transformer", {"units": 6, "heads": 2}, own),
+        ("rnn", {"units": 8, "embedding": 6}, separate),
+        ("transformer", {"units": 6, "heads": 2}, separate),
         ("transformer", {"units": 6, "heads": 2, "tie_embeddings": "all"}, {"shared": (13, 6)}),
     ):
         sizes = {"source_size": 13, "target_size": 13, "shared": "shared" in shapes}

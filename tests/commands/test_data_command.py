@@ -51,11 +51,11 @@ def test_the_classes_settings_are_those_of_the_file(name):
     assert corpus.origin and corpus.license
     content = yaml.safe_load((CONF / "data" / f"{name}.yaml").read_text())
     accepted = inspect.signature(type(corpus)).parameters
-    given = {
+    settings = {
         key: value for key, value in content.items() if key not in ("name", "_target_", "rules")
     }
-    assert given == {key: parameter.default for key, parameter in accepted.items()}
-    assert {key for key in content["rules"] if "." not in key} == set(given)
+    assert settings == {key: parameter.default for key, parameter in accepted.items()}
+    assert {key for key in content["rules"] if "." not in key} == set(settings)
 
 
 def test_the_list_has_every_corpus_and_fits_80_columns(data):

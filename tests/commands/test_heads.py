@@ -41,9 +41,9 @@ def test_the_chart_has_the_induction_score_on_random_tokens():
     def row(epoch, on, head, induction):
         return {"epoch": epoch, "on": on, "layer": "a", "head": head, "induction": induction}
 
-    known = [row(1, "test", 1, 0.7), row(1, "repeated", 1, 0.1), row(1, "repeated", 2, None)]
-    known += [row(4, "repeated", 1, 0.2), row(4, "repeated", 2, 0.9)]
-    chart = _course([{**each, "share": 0.5, "entropy": None} for each in known])
+    measured = [row(1, "test", 1, 0.7), row(1, "repeated", 1, 0.1), row(1, "repeated", 2, None)]
+    measured += [row(4, "repeated", 1, 0.2), row(4, "repeated", 2, 0.9)]
+    chart = _course([{**entry, "share": 0.5, "entropy": None} for entry in measured])
     assert chart.x == [1, 4] and "random tokens said twice" in chart.title
     curves = {curve.label: curve.y for curve in chart.curves}
     assert curves == {"a, head 1": [0.1, 0.2], "a, head 2": [None, 0.9]}

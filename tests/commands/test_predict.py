@@ -66,11 +66,11 @@ def count(monkeypatch, capsys):
     monkeypatch.setattr(loading.TrainedRun, "load", lambda *words: trained)
     monkeypatch.setattr(predict.options, "save_figure", lambda *words: drawn.append(words))
     monkeypatch.setattr(Letters, "chunks", [])
-    own = SimpleNamespace(command="count", predictor="")
-    command = predict.prediction_command(SimpleNamespace(predictions=own))
+    predictions = SimpleNamespace(command="count", predictor="")
+    command = predict.prediction_command(SimpleNamespace(predictions=predictions))
 
-    def count(*words: object, given: bytes = b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    def count(*words: object, piped: bytes = b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
         drawn.clear()
         command.main(["latest", *map(str, words)], prog_name="count", standalone_mode=False)
         return capsys.readouterr().out.splitlines(), [*drawn]
@@ -89,7 +89,7 @@ def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
     (tmp_path / "word.txt").write_text("three")
     assert count("a", "bb", "--file", tmp_path / "word.txt")[0] == ["1", "2", "5"]
     assert Letters.chunks == [["a", "bb"], ["three"]]
-    assert count("--times", 2, "--mark", "!", "--mark", "?", given=b"ab\n\nc")[0] == [
+    assert count("--times", 2, "--mark", "!", "--mark", "?", piped=b"ab\n\nc")[0] == [
         *("4!?", "0!?", "2!?"),
     ]
     assert count("--in-words", "ab")[0] == ["2 letters"]
@@ -97,8 +97,8 @@ def test_inputs_are_arguments_and_files_or_lines(count, tmp_path):
 
 
 def test_lines_of_standard_input_are_read_in_batches(count):
-    given = "One\r\nGröße\n\n4".encode("utf-8-sig")
-    assert count(given=given)[0] == ["3", "5", "0", "1"]
+    piped = "One\r\nGröße\n\n4".encode("utf-8-sig")
+    assert count(piped=piped)[0] == ["3", "5", "0", "1"]
     assert Letters.chunks == [["One", "Größe"], ["", "4"]]
 
 
@@ -114,12 +114,12 @@ def test_a_figure_shows_the_results(count, tmp_path):
     lines, ((figure, path, option),) = count("ab", "--picture", tmp_path / "a.png")
     assert (lines, path, option) == (["2"], tmp_path / "a.png", "--picture")
     assert figure == ([{"word": "ab", "letters": 2}], {"line_width": None})
-    lines, (drawn,) = count("--picture", "a.png", "--line-width", 3, given=b"ab\n")
+    lines, (drawn,) = count("--picture", "a.png", "--line-width", 3, piped=b"ab\n")
     assert lines == ["2"] and drawn[0][1] == {"line_width": 3}
 
 
 def test_impossible_requests_are_refused_before_loading(count):
-    for words, given, message in (
+    for words, piped, message in (
         (["a", "--picture", "a.gif"], b"", "--picture: expected a file that ends with .png"),
         (["--picture", "a.png"], b"", "--picture: expected one word, got none."),
         (["--picture", "a.png"], b"a\nb\nc\n", "--picture: expected one word, got more."),
@@ -129,5 +129,5 @@ def test_impossible_requests_are_refused_before_loading(count):
         (["a\udce9"], b"", "WORD 1: expected UTF-8, got 'a\\\\udce9'."),
     ):
         with pytest.raises(RequestError, match=message):
-            count(*words, given=given)
+            count(*words, piped=piped)
         assert Letters.chunks == []

@@ -53,8 +53,8 @@ def test_a_sweep_over_horizons_has_a_table_for_each(printed, tmp_path):
     for attention, values in (("none", NONE), ("bahdanau", BETTER)):
         for horizon in (1, 24):
             config = {"task.horizon": horizon, "tracking.enabled": False}
-            given = {"config": config, "status": {"sweep": "horizons"}}
-            write_run(tmp_path, attention, 0, horizon * values[0], **given)
+            entries = {"config": config, "status": {"sweep": "horizons"}}
+            write_run(tmp_path, attention, 0, horizon * values[0], **entries)
     folder = tmp_path / "sweeps" / "horizons"
     folder.mkdir()
     varying = {"task.horizon": ["1", "24"], "attention": ["none", "bahdanau"]}

@@ -32,8 +32,8 @@ def test_ui_refuses_a_remote_server(here, monkeypatch):
 def test_ui_reports_a_port_in_use_and_an_unknown_host(here, empty_store):
     here.runs.mkdir()
     shutil.copy(empty_store, here.runs / "mlflow.db")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         assert f"--port={port}: can't be used " in here("ui", "--port", port).err
     assert "--host=nowhere.invalid" in here("ui", "--host", "nowhere.invalid").err
 

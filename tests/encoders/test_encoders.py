@@ -69,8 +69,8 @@ def test_a_saved_description_makes_the_same_layer_without_the_run(source, tmp_pa
     save_source(tmp_path, source)
     again = saved_source(tmp_path)
     layer, other = source.make(), again.make()
-    for each in (layer, other):
-        each.build((None, 9))
+    for encoder in (layer, other):
+        encoder.build((None, 9))
     source.fill(layer)
     other.set_weights(layer.get_weights())
     tokens = np.array([[2, 5, 6, 3, 0]], "int32")
@@ -133,16 +133,15 @@ def test_the_class_token_reads_the_text_and_no_padding(source):
 
 def test_deeper_layers_learn_slower(source):
     model = classifier(source, layer_decay=0.5)
-    factors = dict(
-        zip([each.path for each in model.trainable_variables], model.rate_factors, strict=True)
-    )
-    found = {each: {factors[v.path] for v in part.trainable_variables} for each, part in (
+    paths = [variable.path for variable in model.trainable_variables]
+    factors = dict(zip(paths, model.rate_factors, strict=True))
+    rates = {name: {factors[v.path] for v in part.trainable_variables} for name, part in (
         ("embeddings", model.encoder.embedding), ("first", model.encoder.encoder[0]),
         ("last", model.encoder.encoder[1]), ("final", model.encoder.final_norm),
         ("output", model.output_layer),
     )}  # fmt: skip
     expected = {"embeddings": 0.125, "first": 0.25, "last": 0.5, "final": 0.5, "output": 1.0}
-    assert found == {name: {value} for name, value in expected.items()}
+    assert rates == {name: {value} for name, value in expected.items()}
     assert not classifier(source, frozen=True).encoder.trainable_variables
 
 
@@ -150,15 +149,15 @@ def test_a_factor_is_one_of_the_rate():
     optimizer = keras.optimizers.AdamW(weight_decay=0.1)
     variables = [keras.Variable(np.array([1.0, -2.0], "float32")) for _ in range(2)]
     optimizer.build(variables)
-    states = [each.numpy() for each in optimizer.variables]
-    start = [each.numpy() for each in variables]
+    states = [variable.numpy() for variable in optimizer.variables]
+    start = [variable.numpy() for variable in variables]
     gradients = [keras.ops.array([0.3, 0.1]) for _ in variables]
 
     def steps(factors, rate):
-        update, now, kept = OptimizerFunction(optimizer, variables, factors), start, states
+        update, now, state = OptimizerFunction(optimizer, variables, factors), start, states
         for _ in range(3):
-            now, kept = update(kept, rate, gradients, now)
-        return [np.asarray(each) for each in now]
+            now, state = update(state, rate, gradients, now)
+        return [np.asarray(value) for value in now]
 
     whole, half = steps(None, 0.1), steps(None, 0.025)
     mixed = steps([1.0, 0.25], 0.1)
@@ -198,10 +197,10 @@ def test_a_run_on_an_encoder_works_after_the_encoder_is_deleted(here, run, tmp_p
     before = classifier(open_source(str(place)))
     shutil.rmtree(place)
     trained = TrainedRun.load(RunDirectory(made), "best")
-    for own, known in zip(
+    for weight, expected in zip(
         trained.model.encoder.get_weights(), before.encoder.get_weights(), strict=True
     ):
-        np.testing.assert_array_equal(own, known)
+        np.testing.assert_array_equal(weight, expected)
     trained.task.load(0)
     assert trained.task.evaluate(trained.model).metrics
     code, out, err = here("classify", made, "The key is old.")
@@ -238,9 +237,9 @@ def test_a_run_of_another_task_is_refused(tmp_path, run):
         open_source(str(other))
     shutil.rmtree(other / "weights")
     (other / "config.yaml").write_text(config.replace("name: fib", "name: masked_words"))
-    found = open_source(str(other))
+    source = open_source(str(other))
     with pytest.raises(RequestError, match="h5: expected the weights of an encoder: "):
-        found.fill(found.make())
+        source.fill(source.make())
 
 
 def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):

@@ -62,10 +62,10 @@ def test_questions_are_answered_by_a_preset(lab):
         answers = [{"text": answer, "answer_start": f" {text} ".index(f" {answer} ")}]
         question = {"id": str(number), "question": words[number % 9], "answers": answers}
         paragraphs.append({"context": text, "qas": [question]})
-    articles = [{"title": str(n), "paragraphs": [each]} for n, each in enumerate(paragraphs)]
+    articles = [{"title": str(n), "paragraphs": [one]} for n, one in enumerate(paragraphs)]
     (lab.folder / "asked.json").write_text(json.dumps({"version": "1.1", "data": articles}))
-    given = ("task=answer", "data=questions", "data.path=asked.json", "task.max_length=12")
-    code, _, err = lab(*given, *TUNING, *QUICK)
+    settings = ("task=answer", "data=questions", "data.path=asked.json", "task.max_length=12")
+    code, _, err = lab(*settings, *TUNING, *QUICK)
     assert code == 0, err
     (lab.folder / "text.txt").write_text(paragraphs[0]["context"])
     code, out, err = lab("answer", "latest", "--text", "text.txt", words[0])

@@ -151,10 +151,10 @@ def test_tokens_are_those_of_keras_hub(name):
     ours = PresetTokenizer(theirs)
     rows = [[int(token) for token in row] for row in theirs(TEXTS)]
     special = ours.order[:4]
-    expected = [[special[UNKNOWN] if each in special else each for each in row] for row in rows]
+    expected = [[special[UNKNOWN] if token in special else token for token in row] for row in rows]
     assert [ours.order[row].tolist() for row in ours.encode(TEXTS)] == expected
     assert ours.encode([]) == [] and sorted(ours.order) == list(range(ours.size))
-    names = [theirs.id_to_token(int(each)) for each in special]
+    names = [theirs.id_to_token(int(token)) for token in special]
     is_roberta = name == "RobertaBackbone"
     assert names == (
         ["<pad>", "<mask>", "<s>", "</s>"] if is_roberta else ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]

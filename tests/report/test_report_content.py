@@ -25,12 +25,12 @@ def made(runs, *by: str, **options):
 
 
 def parts(page, title: str, kind: type) -> list:
-    (section,) = [each for each in page.sections if each.title == title]
+    (section,) = [s for s in page.sections if s.title == title]
     return [part for part in section.parts if isinstance(part, kind)]
 
 
 def said(page, style: str = "warning") -> str:
-    sections = [part for each in page.sections for part in each.parts]
+    sections = [part for section in page.sections for part in section.parts]
     return "\n".join(p.text for p in sections if isinstance(p, Text) and p.style == style)
 
 
