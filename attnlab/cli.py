@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         logs.verbosity = levels[-1] if levels else 0
         words = without_config_dirs([word for word in arguments if word not in VERBOSITY])
         first = words[0] if words else "help"
-        is_verb = first[:1].isalpha() and "=" not in first
+        is_verb = first[:1] not in ("-", "+", "~") and "=" not in first
         verbs = _verbs() if is_verb else {}
         if first in verbs:
             code = _run_verb(first, words[1:])
