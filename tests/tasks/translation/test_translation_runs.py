@@ -6,23 +6,6 @@ import csv
 import json
 
 import pytest
-from command_line import Outcome
-
-
-@pytest.fixture
-def command(translating, monkeypatch, capfd):
-    """A command on the run, in this process."""
-    from attnlab.cli import main
-
-    monkeypatch.chdir(translating.attnlab.folder)
-    monkeypatch.setenv("ATTNLAB_RUNS", str(translating.attnlab.runs))
-
-    def command(*words: str) -> Outcome:
-        code = main(list(words))
-        out, err = capfd.readouterr()
-        return Outcome(code, out, err)
-
-    return command
 
 
 def read_json(path):
@@ -61,8 +44,8 @@ def test_its_translations_are_saved_with_their_references(translating):
     assert statistics["parts"]["test"]["pairs"] == len(rows["source"])
 
 
-def test_evaluate_gives_the_runs_own_numbers_again(translating, command):
-    code, out, err = command("evaluate", "latest", "--json")
+def test_evaluate_gives_the_runs_own_numbers_again(translating):
+    code, out, err = translating.attnlab("evaluate", "latest", "--json")
     assert code == 0, err
     metrics = read_json(translating.folder / "metrics.json")
     result = json.loads(out)
