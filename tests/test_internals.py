@@ -15,10 +15,10 @@ from attnlab.records.environment import environment
 # Adds two rows of 16 numbers for each of 64 states.
 _SHORT_LOOPS = """
 import tensorflow as tf
-from attnlab.training.compilation import compiled
+from attnlab.training.compilation import compile_function
 
 rows = tf.ones((2, 32, 16))
-compiled(lambda rows: rows + 2.0 * rows[:, :, ::-1], True)(rows)
+compile_function(lambda rows: rows + 2.0 * rows[:, :, ::-1], True)(rows)
 """
 
 

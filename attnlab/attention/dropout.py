@@ -62,7 +62,7 @@ def rows_of(part: Part, tensor: Any, axis: int = 0) -> Any:
     return tf.gather(tf.reshape(tensor, parted), part.index, axis=axis)
 
 
-def drawn(draw: Callable[[Sequence[Any]], Any], shape: Sequence[Any]) -> Any:
+def draw_rows(draw: Callable[[Sequence[Any]], Any], shape: Sequence[Any]) -> Any:
     """Return random numbers (B, ...), for a part those of its rows.
 
     Args:

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from attnlab.attention.dropout import drawn
+from attnlab.attention.dropout import draw_rows
 from attnlab.errors import RequestError
 from attnlab.internals import all_layers, shapes_only
 from attnlab.layers.transformer import Encoding
@@ -115,7 +115,7 @@ class PartialDropout(keras.layers.Dropout):
             ones = ops.ones(shape, inputs.dtype)
             return keras.random.dropout(ones, self.rate, self.noise_shape, self.seed_generator)
 
-        return inputs * drawn(factors, ops.shape(inputs))
+        return inputs * draw_rows(factors, ops.shape(inputs))
 
 
 class PresetEncoder(keras.layers.Layer):

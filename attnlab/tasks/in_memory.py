@@ -105,7 +105,7 @@ class InMemoryLearner(Learner):
 
     def in_chunks(self, plan: BatchPlan) -> list[BatchPlan]:
         """Return a plan as one chunk, or a long one as several, with batches of equal parts."""
-        arrays = [self._parts.padded(array, 0) for array in (plan.indices, plan.weights)]
+        arrays = [self._parts.pad(array, 0) for array in (plan.indices, plan.weights)]
         steps = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
         return [BatchPlan(*(array[part] for array in arrays)) for part in steps]
 

@@ -44,7 +44,9 @@ _SMALL = 2**22
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
 
 
-def compiled(function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None):
+def compile_function(
+    function: Callable, jit: bool, signature: Sequence[tf.TensorSpec] | None = None
+):
     """Compile a method, with XLA or as a TensorFlow graph."""
     if jit:
         vectorize_short_loops()
@@ -142,7 +144,10 @@ def shared_program(
     program = _cache[key][0] if is_free() else compile()
     _cache[key] = program, None if user is None else weakref.ref(user)
     _cache.move_to_end(key)
-    while len(_cache) > 1 and (len(_cache) > _MOST or _all_bytes() > _MOST_BYTES):
+    while len(_cache) > 1:
+        parts = [part for other, _ in _cache.values() for part in (other.model, other.optimizer)]
+        if len(_cache) <= _MOST and _bytes(*parts) <= _MOST_BYTES:
+            break
         _cache.popitem(last=False)
     return program
 
@@ -164,27 +169,16 @@ def cached_program(
         return compile(model, make_optimizer(options.name, options.settings))
 
     program = shared_program(config, model, make, *shapes, user=user)
-    if program.model is not model:
-        _start_anew(program, model, options.settings["learning_rate"])
+    if program.model is not model:  # an earlier run's
+        for variable, initial in zip(program.model.variables, model.variables, strict=True):
+            variable.assign(initial)
+        for variable in program.optimizer.variables:
+            variable.assign(ops.zeros_like(variable))
+        program.optimizer.learning_rate = options.settings["learning_rate"]
     return program
 
 
-def _start_anew(program: Any, model: keras.Model, learning_rate: float) -> None:
-    """Assign the weights of an equal model to a program, and reset its optimizer."""
-    for variable, initial in zip(program.model.variables, model.variables, strict=True):
-        variable.assign(initial)
-    for variable in program.optimizer.variables:
-        variable.assign(ops.zeros_like(variable))
-    program.optimizer.learning_rate = learning_rate
-
-
-def _all_bytes() -> int:
-    """Return the bytes of weights and optimizer states of all cached programs."""
-    programs = [program for program, _ in _cache.values()]
-    return sum(_bytes(program.model) + _bytes(program.optimizer) for program in programs)
-
-
-def _bytes(part: keras.Model | keras.Optimizer) -> int:
-    """Return the bytes of the variables."""
-    values = [variable.value for variable in part.variables]
+def _bytes(*parts: keras.Model | keras.Optimizer) -> int:
+    """Return the bytes of all variables of models and optimizers."""
+    values = [variable.value for part in parts for variable in part.variables]
     return sum(value.dtype.size * value.shape.num_elements() for value in values)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.internals import adam_moments, functional_class, index_of
-from attnlab.training.step import substituted_values
+from attnlab.training.step import substitute_values
 
 
 class _Fused:
@@ -169,7 +169,7 @@ class OptimizerFunction:
     def __call__(self, states, rate, gradients, values) -> tuple[list, list]:
         """Return the new values of the trained variables and the new states after a step."""
         optimizer, variables = self.optimizer, self._variables
-        with substituted_values([*optimizer.variables, *variables], [*states, *values]) as scope:
+        with substitute_values([*optimizer.variables, *variables], [*states, *values]) as scope:
             optimizer.learning_rate = rate
             optimizer.apply(gradients, variables)
             new_values, new_states = (

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.training.batches import BatchPlan, filled_plan
-from attnlab.training.compilation import compiled
+from attnlab.training.compilation import compile_function
 from attnlab.training.optimizers import OptimizerFunction
 from attnlab.training.stacking import submit
 from attnlab.training.step import (
@@ -27,8 +27,8 @@ from attnlab.training.step import (
     Parts,
     Step,
     StepOnDevices,
-    gathered,
-    substituted_values,
+    gather_rows,
+    substitute_values,
 )
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
@@ -76,13 +76,13 @@ class StackedStep(RowsStep):
     def gradients(self, values, draws, rows, size):
         """Return each run's loss (runs,) and gradients; `encode` computes all runs at once."""
         inputs, targets, weights = rows
-        with tf.GradientTape() as tape, self.substituted(values, draws):
+        with tf.GradientTape() as tape, self.substitute(values, draws):
             tape.watch(values)
             encoded = self.model.encode(inputs, training=True)
 
         def of_run(parts):
             values, draws, encoded, targets, weights, size = parts
-            with tf.GradientTape() as tape, self.substituted(values, draws):
+            with tf.GradientTape() as tape, self.substitute(values, draws):
                 # Token numbers have no gradient.
                 inputs = tf.nest.flatten(encoded)
                 tape.watch([*values, *(part for part in inputs if part.dtype.is_floating)])
@@ -174,10 +174,10 @@ class Compiled:
         self.random = self._step.random
         if strategy is not None:
             self._step = StepOnDevices(self._step, strategy, self.optimizer.variables)
-        self._train = compiled(self._train_loop, jit and strategy is None)
-        self._predict = compiled(self._predict_batch, jit)
-        self._predict_together = compiled(self._predict_batches, jit)
-        self._attend = compiled(self._attend_batch, jit=False)
+        self._train = compile_function(self._train_loop, jit and strategy is None)
+        self._predict = compile_function(self._predict_batch, jit)
+        self._predict_together = compile_function(self._predict_batches, jit)
+        self._attend = compile_function(self._attend_batch, jit=False)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Execute requests of several runs, all for training or all for prediction."""
@@ -194,7 +194,7 @@ class Compiled:
         arguments = (
             [tf.stack(arrays) for arrays in zip(*data, strict=True)],
             tf.stack([run.seeds for run in runs]),
-            _stacked(plans),
+            _stack(plans),
             tf.constant(np.asarray([run.rates for run in runs], np.float32)),
             tf.constant([run.first_step for run in runs], tf.int64),
         )
@@ -203,7 +203,7 @@ class Compiled:
             self._step.fill(run.values, run.states)
             losses, *_ = self._train([], [], *arguments)
             return [TrainResult(losses.numpy()[:, 0], *self._step.read())]
-        values = (_stacked([run.values for run in runs]), _stacked([run.states for run in runs]))
+        values = (_stack([run.values for run in runs]), _stack([run.states for run in runs]))
         losses, values, states = self._train(*values, *arguments)
         parts = [losses.numpy(), [v.numpy() for v in values], [v.numpy() for v in states]]
         return [
@@ -221,7 +221,7 @@ class Compiled:
         """Return the outputs (rows, ...) that each run requests; several runs are stacked."""
         plans = [run.plan.indices for run in runs]
         if len(runs) > 1:
-            values = _stacked([run.values for run in runs])
+            values = _stack([run.values for run in runs])
             inputs = tf.stack([run.inputs for run in runs])
             batches = [tf.constant(rows) for rows in np.stack(plans, axis=1)]
             outputs = [self._predict_together(values, inputs, rows).numpy() for rows in batches]
@@ -270,23 +270,23 @@ class Compiled:
 
     def _predict_batch(self, values, inputs, rows, width):
         batch = tf.gather(inputs, rows)
-        with substituted_values(self.model.trainable_variables, values):
+        with substitute_values(self.model.trainable_variables, values):
             return self.model(batch if width is None else batch[:, :width], training=False)
 
     def _predict_batches(self, values, inputs, rows):
         """Return the outputs of stacked runs, (runs, B, ...)."""
-        with substituted_values(self.model.trainable_variables, values):
-            encoded = self.model.encode(gathered(inputs, rows), training=False)
+        with substitute_values(self.model.trainable_variables, values):
+            encoded = self.model.encode(gather_rows(inputs, rows), training=False)
 
         def output(parts):
             values, encoded = parts
-            with substituted_values(self.model.trainable_variables, values):
+            with substitute_values(self.model.trainable_variables, values):
                 return self.model.decode(encoded, training=False)
 
         return _for_each_run(output, (values, encoded))
 
     def _attend_batch(self, values, inputs):
-        with substituted_values(self.model.trainable_variables, values):
+        with substitute_values(self.model.trainable_variables, values):
             return self.model.attend(inputs)
 
 
@@ -424,6 +424,6 @@ def _put(values: Sequence[np.ndarray] | None, variables: Sequence[keras.Variable
             variable.assign(value)
 
 
-def _stacked(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
+def _stack(parts: Sequence[Sequence[Any]]) -> list[tf.Tensor]:
     """Stack the runs' arrays: runs of several arrays become several arrays (runs, ...)."""
     return [tf.constant(np.stack(arrays)) for arrays in zip(*parts, strict=True)]

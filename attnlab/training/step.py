@@ -53,7 +53,7 @@ class InMemoryModel(keras.Model):
             data: the inputs and the targets of stacked runs, each (runs, N, ...).
             rows: (runs, B), the rows of the step.
         """
-        inputs, targets = (gathered(part, rows) for part in data)
+        inputs, targets = (gather_rows(part, rows) for part in data)
         return inputs, targets
 
     def is_decayed(self, variable: keras.Variable) -> bool:
@@ -80,7 +80,7 @@ class InMemoryModel(keras.Model):
         return 1
 
 
-def gathered(data: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+def gather_rows(data: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     """Gather rows (runs, B, ...) of data (runs, N, ...)."""
     if data.shape[0] == 1:
         return tf.gather(data[0], rows)  # faster than with a batch axis
@@ -145,7 +145,7 @@ class Parts(NamedTuple):
         """Return the number of all parts, which divides the rows of each batch."""
         return self.on_device * self.devices
 
-    def padded(self, rows: np.ndarray, padding: int) -> np.ndarray:
+    def pad(self, rows: np.ndarray, padding: int) -> np.ndarray:
         """Return row numbers (..., B) padded at the end so that the parts are equal."""
         missing = -rows.shape[-1] % self.number
         widths = [(0, 0)] * (rows.ndim - 1) + [(0, missing)]
@@ -244,20 +244,20 @@ class Step(ABC):
 
     def gradients(self, values, draws, rows, size) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Return the loss of rows as a part of a batch of some size, and its gradients."""
-        with tf.GradientTape() as tape, self.substituted(values, draws):
+        with tf.GradientTape() as tape, self.substitute(values, draws):
             tape.watch(values)
             loss = self.loss(rows) / size
         gradients = tape.gradient(loss, values, unconnected_gradients="zero")
         # An embedding's gradient has a row per token, and Keras would square each row by itself.
         return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def substituted(self, values, draws):
+    def substitute(self, values, draws):
         """Compute with these weights and random states in the body."""
-        return substituted_values(self._variables, [*values, *draws])
+        return substitute_values(self._variables, [*values, *draws])
 
 
 @contextmanager
-def substituted_values(
+def substitute_values(
     variables: Sequence[keras.Variable], values: Sequence[Any]
 ) -> Iterator[keras.StatelessScope]:
     """Replace the values of variables in the body; the new ones may have leading axes."""

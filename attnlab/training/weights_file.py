@@ -30,7 +30,7 @@ class _Layout(NamedTuple):
     content: bytearray
     places: list[tuple[int, int]]  # index in `model.variables`, offset in the file
 
-    def filled(self, values: Sequence[np.ndarray]) -> bytes:
+    def fill(self, values: Sequence[np.ndarray]) -> bytes:
         """Return the file's bytes with these values of the variables."""
         for index, offset in self.places:
             value = values[index]
@@ -63,7 +63,7 @@ class WeightsFiles:
                 self._is_first = False
             if self._layout is None:
                 return _saved(self._model, values, scratch)
-            return self._layout.filled(values)
+            return self._layout.fill(values)
         finally:
             scratch.unlink(missing_ok=True)
 
@@ -84,9 +84,7 @@ def _layout(model: keras.Model, path: Path) -> _Layout | None:
     layout = _Layout(content, places)
     are_variables = all(0 <= index < len(variables) for index, _ in places)
     values = [np.asarray(variable) for variable in variables]
-    return (
-        layout if are_variables and layout.filled(values) == _saved(model, values, path) else None
-    )
+    return layout if are_variables and layout.fill(values) == _saved(model, values, path) else None
 
 
 def _saved(model: keras.Model, values: Sequence[np.ndarray], path: Path) -> bytes:

@@ -11,7 +11,7 @@ import tensorflow as tf
 import attnlab
 from attnlab.attention.dropout import Dropout
 from attnlab.layers.recurrent import through_time
-from attnlab.training.step import substituted_values
+from attnlab.training.step import substitute_values
 
 
 def test_all_code_uses_this_dropout_layer():
@@ -41,10 +41,10 @@ def test_neighbours_are_dropped_independently():
 def test_each_stacked_run_draws_as_if_it_were_alone():
     layer, vectors = Dropout(0.5, noise_shape=(None, 1, 4)), tf.ones((2, 3, 5, 4))
     seeds = tf.constant([[1, 2], [7, 0]], tf.int64)
-    with substituted_values([layer.seed_generator.state], [seeds]):
+    with substitute_values([layer.seed_generator.state], [seeds]):
         together = layer(vectors, training=True)
     for run in range(2):
-        with substituted_values([layer.seed_generator.state], [seeds[run]]):
+        with substitute_values([layer.seed_generator.state], [seeds[run]]):
             np.testing.assert_array_equal(together[run], layer(vectors[run], training=True))
     assert np.all(together == together[:, :, :1])  # as the shape of the noise has it
     assert set(np.unique(together)) == {0, 2}
@@ -57,12 +57,12 @@ def test_each_iteration_of_a_loop_over_time_draws_by_its_number():
     @tf.function
     def loop(vectors):
         step = lambda index, state, part: (state, (layer(part, training=True),))  # noqa: E731
-        with substituted_values([state], [tf.constant(seed, state.dtype)]):
+        with substitute_values([state], [tf.constant(seed, state.dtype)]):
             return through_time(step, (), vectors, [5], "float32")[0]
 
     outputs = loop(tf.ones((3, 4, 5)))
     for number in range(4):
-        with substituted_values([state], [tf.constant(seed + [0, number], state.dtype)]):
+        with substitute_values([state], [tf.constant(seed + [0, number], state.dtype)]):
             expected = layer(tf.ones((3, 5)), training=True)
         np.testing.assert_array_equal(outputs[:, number], expected)
 

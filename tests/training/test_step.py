@@ -10,7 +10,7 @@ from trained import RUNS, SGD, SMALL, difference, trained
 
 from attnlab.attention.dropout import Dropout, Part, part_of_batch
 from attnlab.encoders.presets import PartialDropout
-from attnlab.training.step import Parts, RandomStates, substituted_values
+from attnlab.training.step import Parts, RandomStates, substitute_values
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def model():
 def drawn(model, states, step: int, draws: int, most) -> set[tuple[int, int]]:
     """The seeds that a step's draws get."""
     values = states.at(states.seeds(7), tf.constant(step, tf.int64), most)
-    with substituted_values(states.variables, values):
+    with substitute_values(states.variables, values):
         return {tuple(np.array(model.layers[0].seed_generator.next())) for _ in range(draws)}
 
 
@@ -75,9 +75,9 @@ def test_a_part_drops_what_the_whole_batch_drops_in_its_rows(kind, shape, jit):
 
 def test_parts_pad_batches_to_equal_sizes():
     rows = np.arange(14).reshape(2, 7)
-    padded = Parts(on_device=2, devices=2).padded(rows, -1)
+    padded = Parts(on_device=2, devices=2).pad(rows, -1)
     assert padded.tolist() == [[*range(7), -1], [*range(7, 14), -1]]
-    assert Parts(on_device=7).padded(rows, -1) is rows
+    assert Parts(on_device=7).pad(rows, -1) is rows
 
 
 @pytest.mark.parametrize("jit", ["false", "true"])

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.base import Attention
-from attnlab.attention.dropout import Dropout, drawn
+from attnlab.attention.dropout import Dropout, draw_rows
 from attnlab.errors import RequestError
 from attnlab.layers.positional_encoding import PositionalEncoding
 from attnlab.layers.sublayers import LayerNormalization
@@ -191,7 +191,7 @@ class Augmentation(keras.layers.Layer):
         def draw(shape):
             return keras.random.randint(shape, least, below, "int32", seed=self.seed_generator)
 
-        return drawn(draw, (tf.shape(images)[0], 1, 1, 1))
+        return draw_rows(draw, (tf.shape(images)[0], 1, 1, 1))
 
     def _shift(self, images, axis: int):
         size = images.shape[axis]

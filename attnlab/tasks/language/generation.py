@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from attnlab.tasks.language.models.model import LanguageModel
-from attnlab.training.compilation import compiled
+from attnlab.training.compilation import compile_function
 
 _CHUNK = 16  # tokens drawn in one call; calling a program takes as long as a token of a small model
 
@@ -26,8 +26,8 @@ class Generator:
     def __init__(self, model: LanguageModel, **sampling: Any) -> None:
         self._model, self._sampling = model, sampling
         any_length = [tf.TensorSpec((None, None), tf.int32)]
-        self._read = compiled(self._state_after, jit=False, signature=any_length)
-        self._draw = compiled(self._chunk, jit=False)
+        self._read = compile_function(self._state_after, jit=False, signature=any_length)
+        self._draw = compile_function(self._chunk, jit=False)
 
     def continue_text(
         self, prompt: Sequence[int], *, texts: int = 1, tokens: int, seed: int = 0

@@ -105,7 +105,7 @@ class TranslationLearner(Learner):
 
     def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
         """Run the steps of a chunk; see `TranslationProgram.train`."""
-        rows_of_steps = (self._parts.padded(rows, padding=-1) for rows in chunk)
+        rows_of_steps = (self._parts.pad(rows, padding=-1) for rows in chunk)
         batches = [
             pad_pairs(self.model, self._train, rows, self._multiple) for rows in rows_of_steps
         ]

@@ -15,7 +15,7 @@ import tensorflow as tf
 from attnlab.tasks.base import assign
 from attnlab.tasks.translation.models.translator import Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compilation import compiled
+from attnlab.training.compilation import compile_function
 from attnlab.training.optimizers import OptimizerFunction, in_place
 from attnlab.training.step import WHOLE, Parts, Step, StepOnDevices
 
@@ -154,8 +154,8 @@ class TranslationProgram:
         self._copies = None
         if strategy is not None:
             self._copies = StepOnDevices(self._step, strategy, optimizer.variables)
-        self._train = compiled(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
-        self._evaluate = compiled(self._evaluate_batch, jit, None if jit else _BATCH)
+        self._train = compile_function(self._train_step, jit, None if jit else (*_BATCH, *_STEP))
+        self._evaluate = compile_function(self._evaluate_batch, jit, None if jit else _BATCH)
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from attnlab.tasks.translation.tokenized import longest_source
 from attnlab.text.tokenizers import END, PAD, START, pad_rows
-from attnlab.training.compilation import compiled
+from attnlab.training.compilation import compile_function
 
 # Limits of a batch: hypotheses, padded source tokens times hypotheses, and cells of the encoder's
 # attention.
@@ -74,7 +74,7 @@ class Search:
         self.model, self.beam, self.n_best, self.jit = model, beam, n_best, jit
         self.length_penalty, self.extra_length = float(length_penalty), extra_length
         signature = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32))
-        self._compiled = compiled(self._decode, jit, signature)
+        self._compiled = compile_function(self._decode, jit, signature)
 
     def __call__(self, rows: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Return the `n_best` translations of source rows with END, the best one first.

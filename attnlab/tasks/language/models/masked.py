@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from attnlab.attention.dropout import drawn
+from attnlab.attention.dropout import draw_rows
 from attnlab.layers.transformer import TextEncoder
 from attnlab.tasks.language.text.masking import MASKED, REPLACED, SHARE
 from attnlab.text.tokenizers import END
@@ -95,7 +95,7 @@ class MaskedWordModel(InMemoryModel):
         return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
     def _draw(self, draw, shape, **limits):
-        return drawn(lambda shape: draw(shape, seed=self.choices, **limits), shape)
+        return draw_rows(lambda shape: draw(shape, seed=self.choices, **limits), shape)
 
     def _hide(self, tokens, places, counts):
         """Return rows whose tokens at chosen places are masked, replaced, or stay."""

@@ -19,8 +19,8 @@ from attnlab.internals import is_shapes_only
 from attnlab.layers.recurrent import AttentionReadout, StackedCells
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
-from attnlab.training.compilation import Border, compiled
-from attnlab.training.step import InMemoryModel, gathered
+from attnlab.training.compilation import Border, compile_function
+from attnlab.training.step import InMemoryModel, gather_rows
 
 _TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
 
@@ -119,7 +119,7 @@ class LanguageModel(InMemoryModel, ABC):
         if self.asked:
             return super().batch(data, rows)
         places = rows[..., None] + tf.range(self.context + 1)
-        tokens = tf.cast(gathered(data[0], places), tf.int32)
+        tokens = tf.cast(gather_rows(data[0], places), tf.int32)
         return tokens[..., :-1], tokens[..., 1:]
 
     def decode(self, encoded: tuple, training: bool | None = None):
@@ -320,7 +320,7 @@ class Scorer:
         self.model = model
         sizes = (model.fixed_length, None, None)
         shapes = [tf.TensorSpec((None, size), tf.int32) for size in sizes]
-        self._score = compiled(self._scores, False, shapes)
+        self._score = compile_function(self._scores, False, shapes)
 
     def __call__(self, scored: ScoredRows) -> Scores:  # noqa: D102
         size = _VALUES // (scored.targets.shape[1] * self.model.vocabulary)
