@@ -319,8 +319,8 @@ def torch_images() -> Seconds:
     import bench_peers as peers
 
     from attnlab.runner.train import make_model, make_task, start_afresh
-    from attnlab.training.batches import BatchPlan
     from attnlab.training.optimizers import make_optimizer
+    from attnlab.training.plan import BatchPlan
     from attnlab.training.program import Program
 
     size, classes, draw = 16, 10, np.random.default_rng(0)
@@ -369,8 +369,8 @@ def fit_translator() -> Seconds:
     import keras
 
     from attnlab.tasks.translation.program import TranslationProgram, token_losses
-    from attnlab.training.batches import token_plan
     from attnlab.training.optimizers import make_optimizer
+    from attnlab.training.plan import token_plan
 
     sources, targets = pairs()
     size, steps = TRANSFORMERS[128], 60

@@ -30,7 +30,7 @@ from attnlab.runner.train import (
     prepare,
     train,
 )
-from attnlab.training.schedules import depends_on_length
+from attnlab.training.plan import depends_on_length
 
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # stopped by a search

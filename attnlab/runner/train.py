@@ -29,7 +29,7 @@ from attnlab.runner.console import Screen
 from attnlab.tasks import attention
 from attnlab.tasks.base import Learner, Task, TaskData, assign
 from attnlab.tasks.kinds import kind_of, load
-from attnlab.training.schedules import Monitor, learning_rates
+from attnlab.training.plan import Monitor, learning_rates
 from attnlab.training.stacking import runs_here, width_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner, Losses
-from attnlab.training.batches import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.compilation import shared_program, trains_with_xla
 from attnlab.training.optimizers import make_optimizer
+from attnlab.training.plan import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.program import Compiled, Loss, Program
 from attnlab.training.step import InMemoryModel, Parts, strategy_for
 

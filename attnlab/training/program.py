@@ -17,9 +17,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.compilation import compile_function
 from attnlab.training.optimizers import OptimizerFunction
+from attnlab.training.plan import BatchPlan, filled_plan
 from attnlab.training.stacking import submit
 from attnlab.training.step import (
     WHOLE,

@@ -30,7 +30,7 @@ from attnlab.config.sections import (
     parse_section,
 )
 from attnlab.errors import RequestError
-from attnlab.training.schedules import Monitor, learning_rates
+from attnlab.training.plan import Monitor, learning_rates
 
 GROUPS = [group for group in (*OPTION_GROUPS, "data") if group != "model"]
 FILES = sorted(path for group in GROUPS for path in (conf_folder() / group).glob("*.yaml"))
@@ -169,9 +169,9 @@ def test_any_optimizer_replaces_the_one_of_a_task_and_can_be_made(compose, path)
 
 @of_group("schedule")
 def test_any_schedule_replaces_the_one_of_a_task(compose, path):
-    from attnlab.training import schedules
+    from attnlab.training import plan
 
-    parameters = inspect.signature(getattr(schedules, path.stem)).parameters.values()
+    parameters = inspect.signature(getattr(plan, path.stem)).parameters.values()
     names = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     assert set(settings(path)) == names
     monitor = Monitor("val_loss", "min", 0.0)

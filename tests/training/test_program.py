@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from attnlab.attention.none import NoAttention
 from attnlab.tasks.forecasting.models import RecurrentForecaster
-from attnlab.training.batches import filled_plan, shuffled_plan
+from attnlab.training.plan import filled_plan, shuffled_plan
 from attnlab.training.program import Compiled, Program
 from attnlab.training.step import InMemoryModel
 

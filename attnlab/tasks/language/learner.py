@@ -17,8 +17,8 @@ from attnlab.tasks.language.generation import Generator
 from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report
 from attnlab.tasks.text_task import text_settings
-from attnlab.training.batches import BatchPlan, filled_plan
 from attnlab.training.compilation import is_faster_with_xla, step_operations
+from attnlab.training.plan import BatchPlan, filled_plan
 
 if TYPE_CHECKING:
     from attnlab.tasks.base import Losses, Report

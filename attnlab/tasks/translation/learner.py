@@ -16,8 +16,8 @@ from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import pad_batches, pad_pairs
-from attnlab.training.batches import token_plan
 from attnlab.training.compilation import cached_program, has_gpu, trains_with_xla
+from attnlab.training.plan import token_plan
 from attnlab.training.step import Parts, strategy_for
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from attnlab.tasks.kinds import Progress
 from attnlab.tasks.translation.parallel import AlignedFiles, Pair, ParallelCorpus
 from attnlab.text.cleaning import cleaner
 from attnlab.text.tokenizers import END, START, UNKNOWN, Tokenizer
-from attnlab.training.batches import length_plan
+from attnlab.training.plan import length_plan
 
 if TYPE_CHECKING:
     import keras

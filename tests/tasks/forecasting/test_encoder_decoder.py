@@ -10,7 +10,7 @@ import tensorflow as tf
 from attnlab.config.options import option_class, option_content
 from attnlab.config.sections import Option
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.training.batches import filled_plan
+from attnlab.training.plan import filled_plan
 from attnlab.training.program import Program
 
 S, HORIZON, AT_ONCE = 7, 5, 2
