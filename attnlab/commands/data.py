@@ -37,7 +37,7 @@ def list_command() -> None:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("data", "what"))
     for name in _names():
         corpus = make_data_set(name)
-        where = f"give {corpus.needs}" if corpus.needs else "part of attnlab"
+        where = f"give {corpus.needs}" if corpus.needs else "needs no file"
         if corpus.published:
             where = f"not downloaded: attnlab data fetch {name}"
         place = str(corpus.location(_cache()) or where)

@@ -47,7 +47,7 @@ class Corpus(ABC):
         """Return the items of each of the corpus's own parts; `train` is one of them.
 
         `place` is the file or folder of the setting `path`; else the published file, or the folder
-        of several published files; a corpus that is part of attnlab ignores it.
+        of several published files; a corpus that needs no file ignores it.
         """
         raise NotImplementedError
 

@@ -41,8 +41,9 @@ Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), 
 class ForecastingTask(Task):
     """Base class of tasks that map a window of numbers to the next one or more.
 
-    A subclass is a dataclass with exactly the settings of its YAML. It defines `load`, which calls
-    `_set_splits` and sets `origins`, and `baselines`, `yardsticks` and `notes` for the report.
+    A subclass is a dataclass with exactly the settings of its YAML. `SplitSeries` is the base of
+    those that split a series by time. Others define `load`, which calls `_set_splits` and sets
+    `origins`, and `baselines`; `yardsticks` and `notes` have defaults.
 
     Attributes:
         units: of the reported metrics.

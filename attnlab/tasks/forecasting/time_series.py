@@ -162,8 +162,8 @@ class TimeSeries:
     Attributes:
         columns: (n, 1 + K) in natural units: the series, then its K inputs.
         scalers: of the columns; empty: see `scalers_of`.
-        times: (n,) a label per value; the position, from 0, as text if there are no times. The end
-            of a series has only the last one.
+        times: (n,) a label per value, which `windows` needs: the position, from 0, as text if there
+            are no times. The end of a series has only the last one.
         step: from each time to the next, as pandas names it; None: there are no times.
         id: of the series, if there are several.
         borders: part -> position of its first value, in order of time.
