@@ -90,9 +90,8 @@ class Fib(_Fibonacci):
         places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
         is_validation = np.isin(train, ranked[places])
         train, validation = train[~is_validation], train[is_validation]
-        for key, rows in (("test", train), ("validation", train), ("test", test)):
-            if not len(rows):
-                refuse(key, "a fraction that leaves windows for train and test", getattr(self, key))
+        if not (len(train) and len(test)):
+            refuse("test", "a fraction that leaves windows for train and test", self.test)
         index = {"train": train, "validation": validation, "test": test}
         index = {part: positions for part, positions in index.items() if len(positions)}
         self._pairs = {

@@ -16,21 +16,24 @@ _FILE = "tokenizer.json"
 
 
 def exported(trained: Any, count: int) -> Exported:
-    """Return the model of a text; its tokens are those of `tokenizer.json`, which has others."""
+    """Return the model of a text, with the ids of `tokenizer.json` as its tokens.
+
+    The file has ids that the model lacks: they are read as its first token, and have probability 0.
+    """
     task, model, vocabulary = trained.task, trained.model, trained.task.vocabulary
     if not isinstance(vocabulary, TextVocabulary):
         raise RequestError(f"RUN: expected a run on a text, got one of data={task.corpus.name}.")
+    ids, numbers = vocabulary.ids, vocabulary.numbers
     windows = task.scored_rows("test").tokens[:count]
     prompts = np.maximum(windows[:, : max(1, windows.shape[1] // 2)], 0)
-    tokenizer, ids = portable(vocabulary.tokenizer, clean=None), vocabulary.ids
+    tokenizer = portable(vocabulary.tokenizer, clean=None)
     assert tokenizer is not None  # the tokenizer is fitted
-    rows = np.full(max(tokenizer.model_ids) + 1, -1)  # the model's token of each of the tokenizer's
-    rows[ids] = np.arange(len(ids))
-    read = np.maximum(rows, 0).astype(np.int32)[tokenizer.model_ids]
-    columns = np.where(rows < 0, len(ids), rows).astype(np.int32)
+    model_tokens = np.maximum(numbers, 0)[tokenizer.model_ids]  # of each id of the file
+    # The column of each id in the model's probabilities; the one after the last has zeros.
+    columns = np.where(numbers < 0, vocabulary.size, numbers)
 
     def function(tokens: Any) -> dict[str, Any]:
-        shares = tf.nn.softmax(model(tf.gather(read, tokens), training=False)[:, -1])
+        shares = tf.nn.softmax(model(tf.gather(model_tokens, tokens), training=False)[:, -1])
         return {"probabilities": tf.gather(tf.pad(shares, [[0, 0], [0, 1]]), columns, axis=1)}
 
     def outputs() -> dict[str, Any]:
