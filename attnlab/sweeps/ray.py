@@ -20,7 +20,7 @@ from attnlab.records.environment import processors
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-# Variables that jobs need from the process that launches them; nodes have their own others.
+# Environment variables that jobs get from the launching process; the others are the node's.
 _SENT = ("ATTNLAB_", "MLFLOW_", "TF_", "XLA_", "KERAS_", "HYDRA_")
 _SECONDS_TO_ANSWER, _SECONDS_TO_STOP = 5.0, 20.0
 
@@ -32,7 +32,7 @@ class RayConf:
     address: str | None = None  # HOST:PORT, auto or local; None for $RAY_ADDRESS, else local
     num_cpus: float = 1.0  # processors per job
     num_gpus: float = 0.0  # GPUs per job; Ray lets a job see only its own
-    max_calls: int = 0  # jobs per worker process; 0 for no limit, with GPUs 1
+    max_calls: int = 0  # jobs per worker process; 0: no limit, but 1 with GPUs
 
 
 def train_on_ray(

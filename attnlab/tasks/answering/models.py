@@ -118,8 +118,9 @@ class RecurrentReader(EmbeddingReader):
     ) -> None:
         super().__init__(dropout=dropout, **kwargs)
         form = {"cell": cell, "units": units, "bidirectional": bidirectional}
-        between = {"dropout": dropout, "drops_last": False}
-        self.encoder = RecurrentEncoder(layers=layers, name="encoder", **between, **form)
+        self.encoder = RecurrentEncoder(
+            layers=layers, dropout=dropout, drops_last=False, name="encoder", **form
+        )
         self.attention = attention
         self.modeling = RecurrentEncoder(name="modeling", **form)
 
@@ -155,7 +156,7 @@ class RecurrentReader(EmbeddingReader):
                 states, memory, memory_mask=question_mask, training=training
             )
             features += [context, states * context]
-            weights = weights[:, :, 1:]
+            weights = weights[:, :, 1:]  # without those of START
         features = ops.concatenate(features, axis=-1)
         return self.modeling.encode(features, text_mask, training).states, weights
 

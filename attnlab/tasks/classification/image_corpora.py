@@ -143,10 +143,7 @@ class FashionMnist(FileCorpus, ImageCorpus):
     published = tuple(
         Published(f"{_FASHION}/{name}-ubyte.gz", digest) for name, digest in _FASHION_FILES.items()
     )
-    classes = (
-        *("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag"),
-        "ankle boot",
-    )
+    classes = "t-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,ankle boot".split(",")
 
     def read(self, place: Path) -> Mapping[str, list[LabelledImage]]:
         """Return the images of `train` and `test`, from IDX files of bytes."""

@@ -164,6 +164,7 @@ def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
 
 
 def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[Frame]]]:
+    """Return an explanation, and the frames of each epoch; `room` is that of `fitting`."""
     epochs = [*recorded.by_epoch.values()]
     if "pixels" in epochs[0]:
         frames = fitting([_image_maps(arrays) for arrays in epochs], room)
@@ -199,10 +200,10 @@ def _shaded_texts(arrays: Arrays) -> list[ShadedText]:
 
 
 def _answer(arrays: Arrays, row: int, noun: str) -> tuple[str, str | None, str]:
-    """Return the prediction, the label if it is known, and which test item it is."""
+    """Return the prediction, the label if it is known, and a note such as `test text 17`."""
     label = str(arrays["label"][row]) if "label" in arrays else None
-    which = f"test {noun} {arrays['index'][row]}" if "index" in arrays else ""
-    return str(arrays["prediction"][row]), label, which
+    note = f"test {noun} {arrays['index'][row]}" if "index" in arrays else ""
+    return str(arrays["prediction"][row]), label, note
 
 
 def item_records(runs: Sequence[ReportedRun]) -> list[Record]:

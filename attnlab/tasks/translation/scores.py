@@ -27,7 +27,7 @@ _PERFECT = 100.0
 _CHINESE = frozenset("zh chi cmn wuu yue zho".split())
 _CHARACTERS = frozenset("ja jpn km khm lo lao my bur mya th tha".split())
 NAMES = ("bleu", "chrf")
-_AT_ONCE = 30_000  # translations that sacreBLEU counts in about two seconds
+_MOST_TEXTS = 30_000  # translations that sacreBLEU counts in about two seconds
 
 # The translations of one sentence, one per seed.
 Translations = tuple[str, ...]
@@ -88,9 +88,10 @@ def sentence_scores(
 
 
 def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest | None]:
-    """Test groups of translations against a reference group: an `ItemTester`."""
+    """Test groups of translations against a reference group; see `kinds.ItemTester`."""
     if always is False:
         return [None] * len(pairs)
+    # The reference's runs are first: a message names the run that differs from them.
     runs = {run.name: run for pair in pairs for group in reversed(pair) for run in group}
     tables = {name: _texts(run) for name, run in runs.items()}
     items, _ = next(iter(tables.values()))
@@ -101,7 +102,7 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
             )
     targets = [reference for _, reference in items]
     number = len(targets) * sum(len(group) for pair in pairs for group in pair)
-    if number > _AT_ONCE and not always:
+    if number > _MOST_TEXTS and not always:
         raise NoItemTest(
             f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
         )
@@ -109,13 +110,13 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
     counts = "counts summed over shared seeds"
     method = f"sacreBLEU's paired bootstrap over {len(targets)} test sentences ({counts})"
     for pair in pairs:
-        system, reference = (
+        system, base = (
             list(zip(*(tables[run.name][1] for run in group), strict=True)) for group in pair
         )
         # The signature of the metric in a run names its tokenizer.
         signature = str(pair[1][0].read_metrics().get("signatures", {}).get(metric))
         tokens = re.findall(r"tok:([^|]+)", signature)[:1]
-        p, signature = paired_bootstrap(metric, reference, system, targets, *tokens)
+        p, signature = paired_bootstrap(metric, base, system, targets, *tokens)
         tests.append(
             ItemTest("paired bootstrap", "boot p", method, len(targets), p, signature=signature)
         )

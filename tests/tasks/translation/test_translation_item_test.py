@@ -81,7 +81,7 @@ def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
     write_spoiled(tmp_path, {"none": [2], "bahdanau": [3]})
     without = only(tmp_path, bootstrap=False)
     assert (without.item_test, without.notes) == (None, ())
-    monkeypatch.setattr(scores, "_AT_ONCE", 23)
+    monkeypatch.setattr(scores, "_MOST_TEXTS", 23)
     comparison = only(tmp_path)
     assert comparison.item_test is None
     assert "no paired bootstrap, which would count 24 texts: see --bootstrap" in comparison.notes
