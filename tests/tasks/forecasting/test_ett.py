@@ -10,11 +10,10 @@ import pytest
 import small_ett
 from download_server import serving
 
-from attnlab.cli import main
 from attnlab.errors import RequestError
 from attnlab.runner.train import make_learner, make_task
 from attnlab.tasks.forecasting import ett, measures
-from attnlab.tasks.forecasting.ett import Ett
+from attnlab.tasks.forecasting.ett import Ett, EttFiles
 
 TRAIN, VALIDATION, TEST = (months * small_ett.MONTH for months in (12, 16, 20))
 
@@ -82,14 +81,11 @@ def test_files_that_are_missing_short_or_damaged_are_named(tmp_path):
         loaded(tmp_path)
 
 
-def test_fetched_once_then_trained_on(published, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
+def test_fetched_once_then_trained_on(published, tmp_path):
     files = {f"/{path.name}": path.read_bytes() for path in published.iterdir()}
     with serving(files) as server:
         for series in ("ETTh1", "ETTm2"):
-            assert main(["data", "fetch", "ett", f"url={server.url}", f"series={series}"]) == 0
-        out = capsys.readouterr().out
-        assert f"ett is in {tmp_path / 'cache/ett'}" in out and "CC BY-ND 4.0" in out
+            EttFiles(series=series, url=server.url).find(tmp_path / "cache")
         task = Ett(url=server.url, history=24, horizon=5)
         task.cache = tmp_path / "cache"
         assert task.load(0).digest == loaded(published).splits.digest
