@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multiprocessing import Process
 
 _SECONDS_BETWEEN_LOOKS = 0.1
-# The next epochs are copied after this many times as long as the last ones took, at most a minute.
+# The pause until the next copy is this many times as long as the last one took, at most a minute.
 _PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 60.0
 _MOST_PROCESSES = 8  # that draw the figures of stacked runs
 _LATER = "attnlab runs sync completes both"
@@ -103,18 +103,16 @@ def follow(folder: Path) -> list[str]:
     while True:
         started, ended = time.monotonic(), not is_alive(folder)
         runs = runs_in(folder) if is_sweep else [RunDirectory(folder)]
-        changed = []
+        alive_runs, ended_runs = [], []
         for run in runs:
-            now = is_alive(run.path), run.status.changed()
-            ended = ended and not now[0]
-            if seen.get(run.path) != now or problems.get(run.path):
-                seen[run.path] = now
-                changed.append(run)
-        for run in changed:
-            if seen[run.path][0]:
-                problems[run.path] = complete(run)
+            alive, changed = is_alive(run.path), run.status.changed()
+            ended = ended and not alive
+            if seen.get(run.path) != (alive, changed) or problems.get(run.path):
+                seen[run.path] = alive, changed
+                (alive_runs if alive else ended_runs).append(run)
+        for run in alive_runs:
+            problems[run.path] = complete(run)
         took = time.monotonic() - started
-        ended_runs = [run for run in changed if not seen[run.path][0]]
         drawing = _draw_together(ended_runs)
         for run in ended_runs:
             if run.path in drawing:
@@ -134,8 +132,8 @@ def follow(folder: Path) -> list[str]:
 def _draw_together(runs: Sequence[RunDirectory]) -> dict[Path, Process]:
     """Start processes that draw the figures of runs that ended together, as stacked runs do.
 
-    Returns the process of each run. The first runs have none, because this process draws them
-    while the others work; it has fewer of them, because it also copies all runs to MLflow.
+    Returns the process of each run. The first runs have none: this process draws them meanwhile.
+    Its part is smaller than the others', because it also copies all runs to MLflow.
     """
     count = min(processors(), _MOST_PROCESSES)
     if count == 1 or len(runs) < 2 * count:
@@ -189,7 +187,7 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
             copy(run.path, connect(uri or own_uri(run.path, config), run.path.parents[2]))
         except RequestError as error:
             problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {_LATER}")
-    if state == "running":  # while there is time
+    if state == "running":  # import now what the end of the run needs
         import attnlab.views.png.figure  # noqa: F401
 
         with suppress(RequestError):
