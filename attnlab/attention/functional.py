@@ -92,7 +92,7 @@ def dot_score(query: Tensor, keys: Tensor) -> Tensor:
 def scaled_dot_score(query: Tensor, keys: Tensor, head_size: int | None = None) -> Tensor:
     """Score by `q' k / sqrt(d_k)` (Vaswani et al. 2017, Eq. 1) in the query's dtype.
 
-    `head_size` is d_k, if it differs from the width of the keys, as in the seed book's narrow
+    `head_size` is d_k, if it differs from the width of the keys, as in the book's narrow
     heads.
     """
     scale = (head_size or query.shape[-1]) ** -0.5

@@ -39,7 +39,7 @@ class MultiHeadAttention(HeadsAttention):
     Args:
         heads: number of heads H.
         units: width of all heads together and of the context; None takes the width of the query.
-        book: the seed book's layer (listing 16.6): the projections are d_k wide *together*, split
+        book: the book's layer (listing 16.6): the projections are d_k wide *together*, split
             over the heads, while the scores are still divided by `sqrt(d_k)` (131,776).
         biases: whether the four projections have biases b.
         kv_heads: number G of heads of keys and values, a divisor of H (Ainslie et al. 2023, arXiv

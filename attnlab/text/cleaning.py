@@ -38,7 +38,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def book_cleaning(text: str) -> str:
-    """Clean a text like the seed book's pickled corpus: words of lower-case letters a to z.
+    """Clean a text like the book's pickled corpus: words of lower-case letters a to z.
 
     Accents and other characters outside ASCII are removed: "ü" becomes "u", "ß" is lost, and a
     no-break space joins two words, as in the book's corpus. Punctuation is removed, also inside

@@ -50,7 +50,7 @@ class TextSettings:
     shared_vocabulary: bool = False  # one vocabulary for both languages
     min_count: int = 1  # rarer words are unknown
     lowercase: bool = False
-    clean: str = "none"  # `none`, or `book`: the cleaning of the seed book
+    clean: str = "none"  # `none`, or `book`: the book's cleaning
     # most tokens of a sentence, without START and END; longer sentences lose their end. None: no
     # limit.
     max_length: int | None = None
