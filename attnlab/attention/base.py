@@ -20,8 +20,7 @@ from attnlab.attention.functional import (
 from attnlab.errors import RequestError
 from attnlab.internals import keras_mask
 
-# From the number of queries, of memory steps and the first query's position: what is added to the
-# scores, (1, H, T, S).
+# (T, S, position of the first query) -> what is added to the scores, (1, H, T, S).
 PositionBias = Callable[[Any, Any, Any], Tensor]
 
 
@@ -67,7 +66,7 @@ class Attention(keras.layers.Layer):
 
     Args:
         normalizer: what turns scores into weights, a name in `functional.NORMALIZERS`.
-        rope: whether queries and keys are turned by their positions (`functional.rotate`).
+        rope: whether queries and keys are rotated by their positions (`functional.rotate`).
         short_convolution: width N of a causal convolution of queries, keys and values after their
             projections (`functional.causal_convolution`); 0: none. Query and memory are then one
             sequence from its first vector on.
@@ -102,15 +101,15 @@ class Attention(keras.layers.Layer):
     # In a decoder: the query is the previous state ("before_step") or the current one.
     placement: ClassVar[str] = "after_step"
     causal_only: ClassVar[bool] = False  # whether a sequence must look at its own past
-    rotary: ClassVar[bool] = False  # whether scores are dot products, which `rope` turns
+    rotary: ClassVar[bool] = False  # whether scores are dot products, so that it can have `rope`
     takes_bias: ClassVar[bool] = True  # whether it has scores for a position bias
     has_queries: ClassVar[bool] = True  # whether it has queries, keys and values to convolve
     extra_columns: ClassVar[int] = 0  # last columns of the keys that are no keys, such as gates
     heads: int = 1  # weights of a query for a memory step
-    depth: int = 0  # number of its layer in a stack, which sets it before it builds
+    depth: int = 0  # number of its layer in a stack; the stack sets it before `build`
     window: int | None = None  # memory steps near a query that it sees; None: all
     fixed_length: int | None = None  # the only memory length that the weights fit; None: any
-    # Of `head_measures`: gets weights, mask, and whether a sequence looks at itself.
+    # `head_measures` sets it: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
 
     def __init__(
@@ -144,10 +143,10 @@ class Attention(keras.layers.Layer):
 
     @property
     def weights_are(self) -> Literal["shares", "positive", "signed"]:
-        """What its weights are.
+        """The range of its weights.
 
-        "shares" are 0 at least, and a query's add up to 1 at most; "positive" ones add up to
-        anything; "signed" ones may be below 0. Entropy is defined for shares only.
+        "shares" are at least 0, and those of a query add up to at most 1; "positive" weights add up
+        to anything; "signed" ones may be below 0. Entropy is defined for shares only.
         """
         return "positive" if self.normalizer == "sigmoid" else "shares"
 
@@ -196,11 +195,11 @@ class Attention(keras.layers.Layer):
         )
 
     def prepare_query(self, query: Tensor, start_index: Any = 0) -> Tensor:
-        """Return what of a query (B, T, Q) meets the prepared keys of `project`."""
+        """Return queries (B, T, Q) as `score` gets them: projected, convolved, rotated."""
         return self._prepare("query", self.project_query(query), start_index)
 
     def _prepare(self, name, tensor, start_index):
-        """Convolve, activate and turn a projection (..., N, K)."""
+        """Convolve, activate and rotate a projection (..., N, K)."""
         extra = None
         if name == "keys" and self.extra_columns:
             tensor, extra = tensor[..., : -self.extra_columns], tensor[..., -self.extra_columns :]
@@ -226,7 +225,7 @@ class Attention(keras.layers.Layer):
         return ProjectedMemory(memory, memory)
 
     def project_query(self, query: Tensor) -> Tensor:
-        """Return what of a query (B, T, Q) meets the keys, here the query itself."""
+        """Return the projection of queries (B, T, Q), here the queries themselves."""
         return query
 
     def score(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -270,9 +269,10 @@ class Attention(keras.layers.Layer):
     ) -> Tensor | None:
         """Return the context (B, T, V) if there is a way that needs no (T, S) weights, else None.
 
-        `call` uses it if `memory_mask` and `causal` are the only masks, for causal calls over a
-        whole sequence only, and without dropout. A compiled program then leaves out weights that
-        nothing uses. A query that sees nothing for another reason must get zeros here.
+        `call` uses it without dropout, if `memory_mask` and `causal` are the only masks; a causal
+        call must be over a whole sequence. A compiled program then leaves out weights that nothing
+        uses. `call` sets the context to zero if `memory_mask` and `causal` leave a query nothing;
+        for any other reason this method must.
         """
         return None
 
@@ -291,6 +291,7 @@ class Attention(keras.layers.Layer):
         """Attend; see the class for arguments, shapes and errors."""
         is_self_attention = causal or memory is query
         if isinstance(memory, ProjectedMemory):
+            # Without a mask of the caller's, Keras fills in those of keys and values.
             memory_mask = None if isinstance(memory_mask, ProjectedMemory) else memory_mask
         else:
             memory = self.project(memory)
@@ -300,13 +301,13 @@ class Attention(keras.layers.Layer):
             )
         if position_bias is not None and not self.takes_bias:
             raise RequestError(f"{type(self).__name__} has no scores for a position bias")
-        direct, lengths = None, (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
-        whole = isinstance(start_index, int) and start_index == 0
-        whole = whole and query.shape[1] == memory.values.shape[-2]
-        unmasked = mask is None and position_bias is None
-        if unmasked and (whole or not causal) and not (self.dropout and training):
+        shape = (query.shape[0], query.shape[1], memory.values.shape[-2])  # (B, T, S)
+        lengths = (ops.shape(query)[1], ops.shape(memory.values)[-2], start_index)
+        direct = None
+        is_whole = isinstance(start_index, int) and start_index == 0 and shape[1] == shape[2]
+        is_plain = mask is None and position_bias is None and not (self.dropout and training)
+        if is_plain and (is_whole or not causal):
             direct = self.direct_context(query, memory, memory_mask, causal)
-        shape = (query.shape[0], query.shape[1], memory.values.shape[-2])
         mask = _per_head(mask, memory_mask, shape)
         may_see_nothing = mask is not None
         reach = self.reach(*lengths, causal)
@@ -315,20 +316,21 @@ class Attention(keras.layers.Layer):
             mask = reach if mask is None else ops.logical_and(mask, reach)
         bias = None if position_bias is None else position_bias(*lengths)
         weights = self.as_compute(self.align(query, memory.keys, mask, start_index, bias))
-        full, actual = (shape[0], self.heads, *shape[1:]), tuple(weights.shape)
-        if len(actual) != 4 or any(a != b for a, b in zip(actual, full, strict=True) if a and b):
+        expected, actual = (shape[0], self.heads, *shape[1:]), tuple(weights.shape)
+        pairs = zip(actual, expected, strict=True)
+        if len(actual) != 4 or any(a != b for a, b in pairs if a and b):  # None: unknown
             raise RequestError(
-                f"{type(self).__name__}: weights must be (B, H, T, S) = {full}, got {actual}: see "
-                "its score() or align()"
+                f"{type(self).__name__}: weights must be (B, H, T, S) = {expected}, got {actual}: "
+                "see its score() or align()"
             )
         if self.recorder is not None:
             self.recorder(weights, mask, is_self_attention)
         if direct is not None:
-            return AttentionOutput(_where_seeing(memory_mask, causal, direct), weights)
+            return AttentionOutput(_zero_without_memory(memory_mask, causal, direct), weights)
         dropped = self._weight_dropout(weights, training=training) if self.dropout else weights
         context = self.read(dropped, memory.values, query)
         if may_see_nothing:
-            context = _where_attending(mask, context)
+            context = _zero_fully_masked(mask, context)
         return AttentionOutput(context, weights)
 
     # --- decoding: a sequence looks at its own past, step by step ------------------------------
@@ -420,7 +422,7 @@ def _overwrite(old, new, start_index):
     return ops.slice_update(old, start, new)
 
 
-def _where_attending(mask, context):
+def _zero_fully_masked(mask, context):
     """Set the context of queries that may attend to nothing to zero.
 
     The weighted sum is zero already, but an output bias may follow it.
@@ -431,8 +433,8 @@ def _where_attending(mask, context):
     return ops.where(attending[..., None], context, ops.zeros((), context.dtype))
 
 
-def _where_seeing(memory_mask, causal, context):
-    """Do as `_where_attending` does, without a (T, S) mask."""
+def _zero_without_memory(memory_mask, causal, context):
+    """Do the same with only `memory_mask` and `causal`, without making a (T, S) mask."""
     if memory_mask is None:
         return context
     seeing = ops.any(memory_mask, axis=-1, keepdims=True)

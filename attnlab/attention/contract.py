@@ -32,11 +32,11 @@ MEMORY = normal(B, S, W, seed=2)
 
 
 def variants(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return settings in which each choice of a YAML occurs; each switch is turned alone."""
+    """Return changes of a YAML's settings: all choices in a few rows, then a row per switch."""
     rules = {key: rule for key, rule in content.get("rules", {}).items() if key in content}
     choices = {key: rule["choices"] for key, rule in rules.items() if "choices" in rule}
-    most = max(map(len, choices.values()), default=1)
-    rows = [{key: names[at % len(names)] for key, names in choices.items()} for at in range(most)]
+    count = max(map(len, choices.values()), default=1)
+    rows = [{key: names[i % len(names)] for key, names in choices.items()} for i in range(count)]
     switches = [key for key, rule in rules.items() if rule.get("type") == "bool"]
     return rows + [{key: not content[key]} for key in switches]
 
@@ -161,7 +161,7 @@ def check_stepwise(make: Make) -> None:
 def check_own_past(make: Make) -> None:
     """A sequence step by step with a cache gives the same as all at once.
 
-    With `rope`, a short convolution and a position bias, too.
+    Then again with a position bias and those of `rope` and a short convolution that it can have.
     """
     layer = build_layer(make)
     if layer.fixed_length is None:
@@ -175,7 +175,7 @@ def check_own_past(make: Make) -> None:
             for length in [S] if layer.fixed_length else [None, S]:
                 _check_cache(layer, length, _distances if layer.takes_bias else None)
             return
-        except RequestError as error:  # some scores and odd widths can't be turned
+        except RequestError as error:  # not every mechanism can have both, or one of them
             refusals = ("model.positions=rope", "model.short_convolution", "a short convolution")
             _require(any(words in str(error) for words in refusals), str(error))
 
@@ -189,12 +189,12 @@ def check_position_bias(make: Make) -> None:
         biased = attend(layer, query, MEMORY, position_bias=_distances).weights
     except RequestError:
         return _require(not layer.takes_bias, "takes_bias is true, but a bias is refused")
-    apart = np.abs(np.array(biased) - np.array(plain)).max()
-    _require(apart > 1e-3, "takes_bias is true, but a bias of 1/2 a step changes no weight")
+    difference = np.abs(np.array(biased) - np.array(plain)).max()
+    _require(difference > 1e-3, "takes_bias is true, but a bias of 1/2 a step changes no weight")
 
 
 def _distances(steps, memory_steps, start_index):
-    """Return a position bias, (1, 1, T, S): half the distance to the query, behind it."""
+    """Return a position bias, (1, 1, T, S): (position of the memory step - query's) / 2."""
     rows = tf.range(steps)[:, None] + start_index
     return tf.cast(tf.range(memory_steps) - rows, "float32")[None, None] / 2
 
@@ -257,8 +257,8 @@ def check_gradients(make: Make) -> None:
             ends.append(float(loss()))
         tensor.assign(start)
         slope = (ends[0] - ends[1]) / 2e-6
-        most = 1e-7 + 1e-6 * abs(slope)
-        _same(np.sum(gradient * direction), slope, most, f"the gradient of {names[number]}")
+        tolerance = 1e-7 + 1e-6 * abs(slope)
+        _same(np.sum(gradient * direction), slope, tolerance, f"the gradient of {names[number]}")
 
 
 def check_precision(make: Make) -> None:
@@ -304,16 +304,16 @@ def check_widths(make: Make) -> None:
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
 
 
-def _require(fits: Any, reason: str) -> None:
-    if not fits:
+def _require(condition: Any, reason: str) -> None:
+    if not condition:
         raise AssertionError(reason)
 
 
-def _same(one: Any, other: Any, most: float, what: str = "the result") -> None:
-    """Require equal arrays, or pairs of them, up to a difference."""
+def _same(one: Any, other: Any, tolerance: float, what: str = "the result") -> None:
+    """Require equal arrays, or pairs of equal arrays, up to a tolerance."""
     pairs = zip(one, other, strict=True) if isinstance(one, list | tuple) else [(one, other)]
-    apart = max(np.abs(np.asarray(a, "float64") - np.asarray(b)).max() for a, b in pairs)
-    _require(apart <= most, f"{what} differs by {apart:.3g}, expected {most:.3g} at most")
+    error = max(np.abs(np.asarray(a, "float64") - np.asarray(b)).max() for a, b in pairs)
+    _require(error <= tolerance, f"{what} differs by {error:.3g}, expected {tolerance:.3g} at most")
 
 
 def _finite(arrays: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Query-less attention pooling, the layer of the seed book's chapter 9."""
+"""Attention pooling without a query, the layer of the book's chapter 9."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ class PoolingAttention(Attention):
         """Return the memory's own weights for each query step, (B, 1, T, S)."""
         weights = self.normalize(ops.expand_dims(ops.swapaxes(keys, 1, 2), 1), mask)
         batch, steps = ops.shape(query)[:2]
-        if weights.shape[2] == query.shape[1] is not None:
+        if query.shape[1] == 1:
             return weights
         return ops.broadcast_to(weights, (batch, 1, steps, ops.shape(keys)[1]))
