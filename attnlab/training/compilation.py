@@ -40,7 +40,7 @@ _MOST, _MOST_BYTES = 16, 2**29
 _SMALL = 2**22
 
 
-# Program and user by everything that enters the trace; the most recently used is last.
+# Everything that enters the trace, as JSON -> program and user; the most recently used is last.
 _cache: OrderedDict[str, tuple[Any, weakref.ref | None]] = OrderedDict()
 
 
@@ -87,14 +87,14 @@ def is_faster_with_xla(size: float, border: Border) -> bool:
     return size <= (wide if has_avx512() else narrow)
 
 
-def trains_with_xla(asked: bool | str, faster: bool) -> bool:
+def trains_with_xla(jit: bool | str, faster: bool) -> bool:
     """Return whether XLA compiles a run's training steps.
 
     Args:
-        asked: the setting `trainer.jit`: true, false or `auto`.
+        jit: the setting `trainer.jit`: true, false or `auto`.
         faster: whether XLA is faster on this CPU; on a GPU it always is.
     """
-    return bool(asked) if asked != "auto" else faster or has_gpu()
+    return bool(jit) if jit != "auto" else faster or has_gpu()
 
 
 def has_gpu() -> bool:
@@ -159,9 +159,9 @@ def cached_program(
     compile: Callable[[keras.Model, keras.Optimizer], Any],
     *shapes: Any,
 ) -> Any:
-    """Return a program that holds its run's values, for the start of a run; see `shared_program`.
+    """Return a program for one run at a time, because it stores the run's weights and optimizer.
 
-    The program has the given model, or an equal one with its weights.
+    It has the given model, or an equal one with its weights. Arguments are as in `shared_program`.
     """
     options = config.optimizer
 

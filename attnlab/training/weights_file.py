@@ -43,7 +43,7 @@ class WeightsFiles:
 
     def __init__(self, model: keras.Model) -> None:
         self._model = model
-        # None if a layer saves anything but its variables unchanged.
+        # None if a layer saves more than its variables, or other values: Keras writes each file.
         self._layout: _Layout | None = None
         self._is_first = True
 
