@@ -91,12 +91,12 @@ class RunSource:
 
     def make(self) -> TextEncoder:
         """Create the layer, without building it."""
-        from attnlab.layers.transformer import TextEncoder, self_attention
+        from attnlab.layers.transformer import TextEncoder, make_mechanisms
 
         settings = dict(self._content["model"])
         mechanism = {key: value for key, value in self.attention.items() if key != "name"}
         cls = option_class("attention", self.attention["name"])
-        layers = self_attention(partial(cls, **mechanism), settings)
+        layers = make_mechanisms(partial(cls, **mechanism), settings)
         sizes = {"vocabulary": self._content["words"], "most": self.max_length}
         return TextEncoder(attention=layers, name="encoder", **sizes, **settings)
 

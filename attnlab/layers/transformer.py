@@ -42,7 +42,7 @@ class TransformerEncoderLayer(ResidualLayer):
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), sections 3.1 and 5.4 (post-norm); Xiong et al.
     2020 (arXiv 2002.04745) for pre-norm. Difference: any mechanism can be the attention. With
-    512 units, 2,048 inner, 8 heads it has 3,152,384 parameters (the seed book's heads: 2,233,536).
+    512 units, 2,048 inner, 8 heads it has 3,152,384 parameters (the book's heads: 2,233,536).
 
     Args:
         attention: an `Attention` layer of this layer's own; its context must be `units` wide.
@@ -89,8 +89,8 @@ class TransformerEncoderLayer(ResidualLayer):
     ) -> tuple[Tensor, Any]:
         """Encode the next vectors (B, T, units) of causal sequences, from start_index on.
 
-        Returns what one call over the whole sequences has there, and the next cache; the first one
-        is `attention.empty_cache`.
+        Returns the vectors that one call over the whole sequences gives at these positions, and the
+        next cache. The first cache is `attention.empty_cache`.
         """
         attended, cache = self.attention.attend_to_past(
             self.before(0, vectors), cache, start_index=start_index, position_bias=position_bias
@@ -114,7 +114,7 @@ class TransformerDecoderLayer(ResidualLayer):
     cache that the call before returned. The result is that of one call over the whole sequence.
 
     Source: Vaswani et al. 2017 (arXiv 1706.03762), section 3.1. Difference: any mechanism can be
-    either attention. With `book=True` the seed book's layer (listing 18.5), whose second sub-layer
+    either attention. With `book=True` the book's layer (listing 18.5), whose second sub-layer
     uses the first one's norm again: 2,365,312 parameters at 512 units and 2,048 inner with its
     heads, 4,204,032 done right.
 
@@ -207,26 +207,26 @@ def _build_attention(attention: Attention, vectors_shape, memory_shape) -> None:
         attention.project(keras.KerasTensor((1, 1, memory_shape[-1])))
 
 
-def of_model(positions: str, short_convolution: int) -> dict[str, Any]:
-    """Return the arguments of a mechanism that two settings of its model decide."""
+def arguments_from_model(positions: str, short_convolution: int) -> dict[str, Any]:
+    """Return the arguments of a mechanism that follow from two settings of its model."""
     settings = {"rope": positions == "rope", "short_convolution": short_convolution}
     return {name: value for name, value in settings.items() if value}
 
 
-def self_attention(
+def make_mechanisms(
     make: Callable[..., Attention], settings: MutableMapping[str, Any]
 ) -> list[Attention]:
-    """Return a mechanism per layer; takes `layers` and `short_convolution` out of `settings`.
+    """Return a mechanism per layer; removes `layers` and `short_convolution` from `settings`.
 
     `make` makes one, with further arguments of its constructor. It refuses positions and short
-    convolutions that it can't have.
+    convolutions that the mechanism can't have.
     """
     layers, width = settings.pop("layers"), settings.pop("short_convolution", 0)
-    arguments = of_model(settings.get("positions", ""), width)
+    arguments = arguments_from_model(settings.get("positions", ""), width)
     return [make(**arguments) for _ in range(layers)]
 
 
-def numbered(mechanisms: Iterable[Attention]) -> list[Attention]:
+def set_depths(mechanisms: Iterable[Attention]) -> list[Attention]:
     """Return the mechanisms of a stack's layers, each with its layer's number as `depth`."""
     mechanisms = [*mechanisms]
     for number, mechanism in enumerate(mechanisms):
@@ -261,7 +261,7 @@ class EncoderStack:
             TransformerEncoderLayer(
                 attention=mechanism, norm=norm, name=f"encoder_{number}", **layer
             )
-            for number, mechanism in enumerate(numbered(attention))
+            for number, mechanism in enumerate(set_depths(attention))
         ]
         self.final_norm = None
         if norm == "pre":
@@ -298,9 +298,9 @@ class EncoderStack:
     def next_through_stack(
         self, vectors: Tensor, caches: Sequence[Any], start_index: Any
     ) -> tuple[Tensor, list[Any]]:
-        """Return the next vectors (B, T, units) of causal sequences, likewise, and the caches.
+        """Do as `through_stack` for the next vectors (B, T, units) of causal sequences.
 
-        `caches` are those of `empty_caches` or the call before.
+        Returns vectors and caches. `caches` are those of `empty_caches` or the call before.
         """
         new = []
         for layer, cache in zip(self.encoder, caches, strict=True):
@@ -377,7 +377,7 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
 
     @property
     def depths(self) -> dict[str, int]:
-        """See `attnlab.encoders.tuning.FineTuned`."""
+        """Variable path -> its layer's number from 1, 0 for embeddings; for `FineTuned`'s rates."""
         depths = {variable.path: 0 for variable in self.variables}
         for number, layer in enumerate(self.encoder, 1):
             depths |= {variable.path: number for variable in layer.variables}
@@ -396,8 +396,8 @@ class TextEncoder(EncoderStack, keras.layers.Layer):
     def call(self, tokens: Tensor, training: bool | None = None) -> Encoding:
         """Encode (B, S) tokens."""
         ends = ops.cast(ops.equal(tokens, END), "int32")
-        behind = ops.cast(ops.cumsum(ends, axis=1) - ends > 0, "int32")
-        vectors = self.position(self.embedding(tokens) + self.segments(behind))
+        segments = ops.cast(ops.cumsum(ends, axis=1) - ends > 0, "int32")
+        vectors = self.position(self.embedding(tokens) + self.segments(segments))
         vectors = self.dropout(self.norm(vectors), training=training)
         mask = ops.not_equal(tokens, PAD)[:, None]
         vectors, attended = self.through_stack(vectors, mask, training)

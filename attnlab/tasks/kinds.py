@@ -112,9 +112,9 @@ class KindModels:
         if model.name == "rnn":
             arguments["attention"] = attention()
         elif model.name == "transformer":
-            from attnlab.layers.transformer import self_attention
+            from attnlab.layers.transformer import make_mechanisms
 
-            arguments["attention"] = self_attention(attention, arguments)
+            arguments["attention"] = make_mechanisms(attention, arguments)
         elif model.name == "pretrained":
             arguments = {n: a for n, a in arguments.items() if n not in ("path", "vocabulary")}
         built = load(self.classes[model.name])(**arguments)

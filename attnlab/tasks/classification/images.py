@@ -52,11 +52,11 @@ class Images(ClassificationTask):
 
     def build(self, attention: Callable[..., Attention], model: Option) -> VisionTransformer:
         """Return a classifier with drawn weights: (B, H, W, C) pixels to (B, classes) logits."""
-        from attnlab.layers.transformer import self_attention
+        from attnlab.layers.transformer import make_mechanisms
         from attnlab.tasks.classification.vision_transformer import VisionTransformer
 
         settings = {**model.settings, **self.augmentation, "classes": len(self.classes)}
-        network = VisionTransformer(attention=self_attention(attention, settings), **settings)
+        network = VisionTransformer(attention=make_mechanisms(attention, settings), **settings)
         network.build((None, *self.shape))
         return network
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from attnlab.attention.multi_head import MultiHeadAttention
-from attnlab.layers.transformer import self_attention
+from attnlab.layers.transformer import make_mechanisms
 from attnlab.tasks.classification.vision_transformer import (
     Augmentation,
     VisionTransformer,
@@ -23,7 +23,7 @@ IMAGES = DRAW.integers(0, 256, (4, *SHAPE), dtype=np.uint8)
 
 
 def build(attention, shape=SHAPE, **settings) -> VisionTransformer:
-    model = VisionTransformer(attention=self_attention(attention, settings), **settings)
+    model = VisionTransformer(attention=make_mechanisms(attention, settings), **settings)
     model.build((None, *shape))
     return model
 

@@ -19,8 +19,8 @@ from attnlab.layers.sublayers import LayerNormalization
 from attnlab.layers.transformer import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
-    numbered,
-    of_model,
+    arguments_from_model,
+    set_depths,
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
@@ -79,7 +79,7 @@ class TransformerTranslator(Translator):
                 raise RequestError(f"model.book=true: expected model.{name}={value}, got {other}.")
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
-        self._of_model = of_model(settings.positions, settings.short_convolution)
+        self._model_arguments = arguments_from_model(settings.positions, settings.short_convolution)
         self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
         names = ("units", "feed_forward", "dropout", "norm", "activation")
         common: dict[str, Any] = {name: getattr(settings, name) for name in names}
@@ -100,7 +100,9 @@ class TransformerTranslator(Translator):
                 name=f"decoder_{number}",
                 **common,
             )
-            for number, crossed in enumerate(numbered(attention() for _ in range(settings.layers)))
+            for number, crossed in enumerate(
+                set_depths(attention() for _ in range(settings.layers))
+            )
         ]
         for side, attention in (
             ("source", self.encoder[0].attention),
@@ -132,7 +134,7 @@ class TransformerTranslator(Translator):
             settings = mechanism.get_config()
             for name in ("name", "dtype", "trainable", "units", "seed"):
                 settings.pop(name, None)
-        return MultiHeadAttention(**{**settings, "heads": self.heads, **self._of_model})
+        return MultiHeadAttention(**{**settings, "heads": self.heads, **self._model_arguments})
 
     def build(self, *_) -> None:
         """Create all weights."""
