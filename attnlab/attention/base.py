@@ -434,7 +434,7 @@ def _zero_fully_masked(mask, context):
 
 
 def _zero_without_memory(memory_mask, causal, context):
-    """Do the same with only `memory_mask` and `causal`, without making a (T, S) mask."""
+    """Do as `_zero_fully_masked` for `memory_mask` and `causal`, without making a (T, S) mask."""
     if memory_mask is None:
         return context
     seeing = ops.any(memory_mask, axis=-1, keepdims=True)

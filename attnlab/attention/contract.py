@@ -175,7 +175,7 @@ def check_own_past(make: Make) -> None:
             for length in [S] if layer.fixed_length else [None, S]:
                 _check_cache(layer, length, _distances if layer.takes_bias else None)
             return
-        except RequestError as error:  # not every mechanism can have both, or one of them
+        except RequestError as error:  # not every mechanism or width can have both
             refusals = ("model.positions=rope", "model.short_convolution", "a short convolution")
             _require(any(words in str(error) for words in refusals), str(error))
 
