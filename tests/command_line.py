@@ -57,10 +57,12 @@ class CommandLine:
         if store:
             self.runs.mkdir(exist_ok=True)
             shutil.copy(store, self.runs / "mlflow.db")
-        kept = {key: os.environ[key] for key in ("PATH", "HOME", *THREADS) if key in os.environ}
+        environment = {
+            key: os.environ[key] for key in ("PATH", "HOME", *THREADS) if key in os.environ
+        }
         # Both processes compute by the same kernels, so to the same bits.
-        kept |= {key: os.environ[key] for key in os.environ if key.startswith("OPENBLAS_")}
-        self.environment = {**kept, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
+        environment |= {key: os.environ[key] for key in os.environ if key.startswith("OPENBLAS_")}
+        self.environment = {**environment, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(self.runs)}
 
     def start(self, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         return subprocess.Popen(

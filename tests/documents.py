@@ -22,8 +22,8 @@ def commands() -> list[str]:
     Those of the tutorials are not among them: `tests/test_tutorials.py` runs these.
     """
     pages = [path.read_text(encoding="utf-8") for path in PATHS if path not in TUTORIALS]
-    found = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", "\n".join(pages), flags=re.MULTILINE)
-    return [*dict.fromkeys(line for line in found if not line.endswith("\\"))]
+    lines = re.findall(r"^    attnlab (.*?)(?:\s+#.*)?$", "\n".join(pages), flags=re.MULTILINE)
+    return [*dict.fromkeys(line for line in lines if not line.endswith("\\"))]
 
 
 def code(language: str, page: str = "README.md") -> list[str]:

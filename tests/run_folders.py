@@ -42,8 +42,8 @@ def make_run(
         **(config or {}),
     }
     data = {"name": task, "source": "computed", "counts": {"train": 7, "validation": 3, "test": 5}}
-    known = {"config_hash": "abc", "data": data, "data_digest": "ab" * 32}
-    run = RunDirectory.create(runs, task, attention, seed, document, **known)
+    request = {"config_hash": "abc", "data": data, "data_digest": "ab" * 32}
+    run = RunDirectory.create(runs, task, attention, seed, document, **request)
     (run.assets / "scaler.json").write_text("{}")
     for epoch in (1, 2):
         add_epoch(run, epoch)
@@ -79,6 +79,6 @@ def write_metrics(run: RunDirectory, **entries: Any) -> None:
 def in_mlflow(runs: Path, experiment: str = "fib") -> dict[str, Any]:
     """MLflow's runs by the name of their folder."""
     client = connect(store_uri(runs), runs)
-    found = client.get_experiment_by_name(experiment)
-    runs_there = client.search_runs([found.experiment_id]) if found else []
+    place = client.get_experiment_by_name(experiment)
+    runs_there = client.search_runs([place.experiment_id]) if place else []
     return {Path(run.data.tags["attnlab.folder"]).name: run for run in runs_there}

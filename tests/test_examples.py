@@ -37,8 +37,8 @@ def test_every_sentence_to_be_translated_has_its_translation():
     notebook = (ROOT / "examples/translate_and_look.ipynb").read_text(encoding="utf-8")
     shown = everything() + notebook.replace("\\", "")
     asked = re.findall(r'attnlab translate [^`\n]*?"(.*?)"', shown)
-    for given in re.findall(r"\.predict\(\[(.*?)\]\)", shown):
-        asked += re.findall(r'"(.*?)"', given)
+    for arguments in re.findall(r"\.predict\(\[(.*?)\]\)", shown):
+        asked += re.findall(r'"(.*?)"', arguments)
     assert {*asked} - {"..."} == {*GERMAN}
 
 

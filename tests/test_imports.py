@@ -171,7 +171,7 @@ def test_the_package_itself_is_light():
 
 def test_help_typos_and_runs_answer_at_once():
     words = [["--help"], ["task=fbi"], ["trian"], ["runs"], ["--cfg", "job"], ["-sc", "query=bash"]]
-    calls = "; ".join(f"main({each})" for each in words)
+    calls = "; ".join(f"main({arguments})" for arguments in words)
     code = "import os, sys; sys.argv[0] = 'attnlab'; os.environ['COMP_LINE'] = 'attnlab plot '; "
     code += f"from attnlab.cli import main; {calls}"
     assert loaded_by(code) == set()

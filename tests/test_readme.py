@@ -74,8 +74,8 @@ def check(words: list[str], mechanism_folder: Path) -> None:
         assert main([*words, "sweep.dry_run=true"]) == 0
     else:
         with initialize_config_dir(str(config.conf_folder()), version_base="1.3"):
-            own = f"hydra.searchpath=['file://{mechanism_folder.parent}']"
-            config.from_hydra(compose("config", [own, *(word for word in words if "=" in word)]))
+            path = f"hydra.searchpath=['file://{mechanism_folder.parent}']"
+            config.from_hydra(compose("config", [path, *(word for word in words if "=" in word)]))
 
 
 def test_the_library_example_trains_saves_and_loads(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def assert_printed(expected: str, printed: str) -> None:
         pattern = ".*".join(
             re.escape(plain(part)).replace("\\ ", " ?") for part in line.split("...")
         )
-        assert any(re.fullmatch(rf" ?{pattern} ?", each) for each in lines), (line, printed)
+        assert any(re.fullmatch(rf" ?{pattern} ?", row) for row in lines), (line, printed)
 
 
 def shell(script: str, here: CommandsHere) -> str:

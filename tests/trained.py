@@ -70,7 +70,7 @@ def main(kinds: list[str]) -> None:
     from attnlab.config.composing import compose, from_hydra
     from attnlab.internals import import_tensorflow
 
-    found = {}
+    differences = {}
     for kind in kinds:
         words = [*SMALL, *RUNS[kind], "tracking.enabled=false"]
         configs = [from_hydra(compose([*words, f"trainer.devices={number}"])) for number in (2, 1)]
@@ -78,8 +78,8 @@ def main(kinds: list[str]) -> None:
         from attnlab.training.step import strategy_for
 
         strategy_for(configs[0].trainer)
-        found[kind] = float(difference(*map(trained, configs)))
-    print(json.dumps(found))
+        differences[kind] = float(difference(*map(trained, configs)))
+    print(json.dumps(differences))
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ Found = TypeVar("Found")
 
 def read_assets(
     path: Path,
-    read: Callable[[Mapping[str, Any]], tuple[Any, Found]],
+    parse: Callable[[Mapping[str, Any]], tuple[Any, Found]],
     *,
     expected: Any,
     what: str = "the settings",
@@ -234,7 +234,7 @@ def read_assets(
 
     Args:
         path: the file.
-        read: returns the settings in the file's content, and the rest that the task needs.
+        parse: returns the settings in the file's content, and the rest that the task needs.
         expected: the task's own settings.
         what: name of the settings, for the error.
 
@@ -242,7 +242,7 @@ def read_assets(
         RequestError: the file is missing, damaged, or has other settings.
     """
     try:
-        saved, assets = read(json.loads(path.read_text(encoding="utf-8")))
+        saved, assets = parse(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RequestError(f"{path}: damaged or missing: {error!r}") from error
     if saved != expected:

@@ -136,11 +136,11 @@ def connect(uri: str, runs: Path) -> MlflowClient:
 
 
 @contextmanager
-def _exclusive(runs: Path) -> Iterator[None]:
-    """Let one process at a time make stores, experiments and MLflow runs."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Let one process at a time copy a run, or make stores and experiments of a runs folder."""
     from filelock import FileLock
 
-    with FileLock(runs / ".mlflow.lock"):
+    with FileLock(folder / ".mlflow.lock"):
         yield
 
 
@@ -223,7 +223,8 @@ def copy(folder: Path, client: MlflowClient) -> str:
         RequestError: The folder is damaged, or MLflow failed; the next call continues.
     """
     run = RunDirectory(folder)
-    with mlflow_errors(client.tracking_uri):
+    # `runs sync` waits for the process that follows the run, which may be copying it.
+    with mlflow_errors(client.tracking_uri), _exclusive(folder):
         status, config, runs = run.status.read(), run.read_config(), folder.parents[2]
         state, sweep, task = status["state"], status.get("sweep"), config["task"]["name"]
         name = f"{task}-{config['attention']['name']}-s{config['seed']}"

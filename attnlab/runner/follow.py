@@ -216,11 +216,15 @@ def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
 
 
 def _draw_missing(run: RunDirectory) -> list[str]:
-    """Draw the figures unless there are some of the current result; returns a warning on fonts."""
-    drawn = [path.stat().st_mtime_ns for path in run.plots.glob("[!.]*.png")]
-    if drawn and max(drawn) >= (run.path / "metrics.json").stat().st_mtime_ns:
+    """Draw the figures unless those of the current result are complete; warn of fonts."""
+    drawn = run.plots / ".drawn"  # made after the last figure
+    if (
+        drawn.exists()
+        and drawn.stat().st_mtime_ns >= (run.path / "metrics.json").stat().st_mtime_ns
+    ):
         return []
     draw_run(run)
+    drawn.touch()
     from attnlab.views.png.style import font_warning
 
     warning = font_warning()

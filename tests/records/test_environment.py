@@ -17,10 +17,10 @@ def test_versions_without_importing_anything_heavy():
         "print(json.dumps([found, [m for m in ('tensorflow', 'mlflow') if m in sys.modules]]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found, imported = json.loads(done.stdout)
+    versions, imported = json.loads(done.stdout)
     assert imported == []
-    assert found["packages"]["numpy"][0].isdigit()
-    assert found["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert versions["packages"]["numpy"][0].isdigit()
+    assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
 
 
 def test_no_environment_variable_is_recorded(monkeypatch):

@@ -75,13 +75,13 @@ def test_table_reads_back_to_the_same_values(tmp_path):
     for rows in (3, 0):
         table = {name: column[:rows] for name, column in columns.items()}
         files.write_table(tmp_path / "p.csv", table)
-        read = files.read_table(tmp_path / "p.csv", text=("time", "text"))
-        assert list(read) == list(table)
-        assert read["index"].dtype == np.int64
+        table_again = files.read_table(tmp_path / "p.csv", text=("time", "text"))
+        assert list(table_again) == list(table)
+        assert table_again["index"].dtype == np.int64
         for name, column in table.items():
             if name == "single":
-                read[name] = read[name].astype(np.float32)
-            np.testing.assert_array_equal(read[name], column)
+                table_again[name] = table_again[name].astype(np.float32)
+            np.testing.assert_array_equal(table_again[name], column)
 
 
 def test_a_damaged_file_is_named(tmp_path):
@@ -117,12 +117,12 @@ def test_rows_are_read_back_exactly(path):
     assert history.read() == {}
     history.append(ROW)
     history.append({"val_loss": math.inf, "train_loss": math.nan, "epoch": 2})
-    read = history.read()
-    assert list(read) == list(ROW)
-    assert read["epoch"] == [1, 2]
-    assert type(read["epoch"][0]) is int
-    assert read["val_loss"] == [1 / 3, math.inf]
-    assert math.isnan(read["train_loss"][1])
+    columns = history.read()
+    assert list(columns) == list(ROW)
+    assert columns["epoch"] == [1, 2]
+    assert type(columns["epoch"][0]) is int
+    assert columns["val_loss"] == [1 / 3, math.inf]
+    assert math.isnan(columns["train_loss"][1])
 
 
 def test_other_columns_are_refused(path):

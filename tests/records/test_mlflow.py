@@ -44,8 +44,8 @@ def steps(client, run_id, key):
 
 def names(client, run_id):
     parts = (None, "plots", "weights")
-    found = [entry for part in parts for entry in client.list_artifacts(run_id, part)]
-    return [entry.path for entry in found if not entry.is_dir]
+    entries = [entry for part in parts for entry in client.list_artifacts(run_id, part)]
+    return [entry.path for entry in entries if not entry.is_dir]
 
 
 def models(client, run):
@@ -176,8 +176,8 @@ def test_a_removed_run_is_among_mlflows_deleted_runs(runs, client):
     assert remove_run(run.path) and not run.path.exists()
     (damaged.path / "status.json").unlink()
     assert remove_run(damaged.path)
-    for each in (run_id, other):
-        assert client.get_run(each).info.lifecycle_stage == "deleted"
+    for copied in (run_id, other):
+        assert client.get_run(copied).info.lifecycle_stage == "deleted"
     assert not list(runs.glob("fib/none/.*"))
 
 

@@ -53,8 +53,8 @@ def until(condition):
 
 def epochs(runs, seed=0):
     client = connect(store_uri(runs), runs)
-    found = [r for r in in_mlflow(runs).values() if r.data.params.get("seed") == str(seed)]
-    points = [client.get_metric_history(run.info.run_id, "val_loss") for run in found]
+    copies = [r for r in in_mlflow(runs).values() if r.data.params.get("seed") == str(seed)]
+    points = [client.get_metric_history(run.info.run_id, "val_loss") for run in copies]
     return [point.step for some in points for point in some]
 
 

@@ -58,9 +58,9 @@ class Generator:
 
     def _window(self, history: np.ndarray, size: int | None) -> tuple[int, Any]:
         """Return the last token's place in a window of the last `size`, and the state before it."""
-        read = history[:, -size:] if size else history
-        if read.shape[1] > 1:
-            return read.shape[1] - 1, self._read(tf.constant(read[:, :-1]))
+        past = history[:, -size:] if size else history
+        if past.shape[1] > 1:
+            return past.shape[1] - 1, self._read(tf.constant(past[:, :-1]))
         return 0, self._model.initial_state(len(history), self._model.longest)
 
     def _state_after(self, tokens) -> Any:

@@ -106,9 +106,11 @@ def test_another_question_length_in_equal_rows_is_compiled_separately(compose, t
     config = compose(*TINY, f"data.path={file}", "attention=none")
     made = []
     # The questions get a word of the texts instead.
-    for ask, told in (("", " It "), ("It ", " ")):
+    for prefix, pronoun in (("", " It "), ("It ", " ")):
         moved = [
-            item._replace(question=f"{ask}{item.question}", text=item.text.replace(" It ", told))
+            item._replace(
+                question=f"{prefix}{item.question}", text=item.text.replace(" It ", pronoun)
+            )
             for item in questions
         ]
         file.write_text(squad_json(moved))

@@ -32,18 +32,18 @@ def entry(**changes) -> dict:
 
 
 @pytest.fixture
-def read(tmp_path):
+def read_file(tmp_path):
     """A function that writes a file and reads it."""
 
-    def read(content: str | bytes) -> list[Question]:
+    def read_file(content: str | bytes) -> list[Question]:
         path = tmp_path / "asked.json"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return read_squad(path, "data.path")
 
-    return read
+    return read_file
 
 
-def test_both_versions_are_read(read):
+def test_both_versions_are_read(read_file):
     noon = [{"text": "noon", "answer_start": 18}, {"text": "at noon", "answer_start": 15}]
     content = document(
         entry(),
@@ -55,10 +55,10 @@ def test_both_versions_are_read(read):
         Question("2", "When?", TEXT, (RightAnswer(18, "noon"), RightAnswer(15, "at noon"))),
         Question("x3", "Is it?", TEXT, ()),
     ]
-    assert read(content) == read(gzip.compress(content.encode())) == questions
+    assert read_file(content) == read_file(gzip.compress(content.encode())) == questions
 
 
-def test_a_wrong_file_is_refused_in_one_sentence(read):
+def test_a_wrong_file_is_refused_in_one_sentence(read_file):
     for content, message in [
         (b'{"data": "\xe9"}', "expected UTF-8 text, got the byte 0xe9 in line 1"),
         ("[1]", "expected one JSON document"),
@@ -77,7 +77,7 @@ def test_a_wrong_file_is_refused_in_one_sentence(read):
         ),
     ]:
         with pytest.raises(RequestError) as refused:
-            read(content)
+            read_file(content)
         assert message in str(refused.value) and "\n" not in str(refused.value)
         assert str(refused.value).startswith("data.path: ")
 

@@ -133,6 +133,6 @@ def test_a_recurrent_reader_is_its_equations():
         scores = np.exp(states[0] @ states[1].T)
         context = scores / scores.sum(axis=1, keepdims=True) @ states[1]
         last = states[0] * states[1][-1]
-        read = np.concatenate([states[0], last, context, states[0] * context], axis=1)
-        expected = (reader.modeling(read[None])[0].numpy()[0] @ kernel + bias).T
+        inputs = np.concatenate([states[0], last, context, states[0] * context], axis=1)
+        expected = (reader.modeling(inputs[None])[0].numpy()[0] @ kernel + bias).T
         np.testing.assert_allclose(logits[row, :, : 1 + length], expected, rtol=1e-4, atol=1e-5)

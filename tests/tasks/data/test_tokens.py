@@ -25,21 +25,21 @@ def written(path, size, *pieces):
 
 @pytest.mark.parametrize(("size", "dtype"), [(65_536, np.uint16), (65_537, np.int32)])
 def test_rows_are_read_as_written_in_the_smallest_type(tmp_path, size, dtype):
-    read = written(tmp_path / "train", size, ROWS[:2], [], ROWS[2:])
-    assert read.tokens.dtype == dtype and len(read) == 4
-    assert [read[number].tolist() for number in range(4)] == ROWS
-    assert read.lengths.tolist() == [2, 0, 3, 1]
-    assert not read.tokens.flags.writeable
+    rows = written(tmp_path / "train", size, ROWS[:2], [], ROWS[2:])
+    assert rows.tokens.dtype == dtype and len(rows) == 4
+    assert [rows[number].tolist() for number in range(4)] == ROWS
+    assert rows.lengths.tolist() == [2, 0, 3, 1]
+    assert not rows.tokens.flags.writeable
 
 
 def test_rows_are_padded_and_row_minus_one_is_padding(tmp_path):
-    read = written(tmp_path / "train", 8, [[5, 3], [7], [2, 4, 3]])
-    assert read.pad(np.array([2, -1, 1])).tolist() == [[2, 4, 3], [0, 0, 0], [7, 0, 0]]
-    assert read.pad(np.array([1]), 2).tolist() == [[7, 0]] and read[-1].size == 0
+    rows = written(tmp_path / "train", 8, [[5, 3], [7], [2, 4, 3]])
+    assert rows.pad(np.array([2, -1, 1])).tolist() == [[2, 4, 3], [0, 0, 0], [7, 0, 0]]
+    assert rows.pad(np.array([1]), 2).tolist() == [[7, 0]] and rows[-1].size == 0
     with pytest.raises(ValueError, match="width"):
-        read.pad(np.array([2]), 2)
+        rows.pad(np.array([2]), 2)
     with pytest.raises(IndexError):
-        read[3]
+        rows[3]
 
 
 def make(folder):

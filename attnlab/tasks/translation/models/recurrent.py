@@ -188,10 +188,12 @@ class RecurrentDecoder(keras.layers.Layer):
     def _read(self, tops, context, embedded):
         """Return what the output projection reads, (..., D)."""
         parts = [context, tops] if self.reads == "attentional" else [tops, embedded, context]
-        read = self.combine(ops.concatenate([part for part in parts if part is not None], axis=-1))
+        readout = self.combine(
+            ops.concatenate([part for part in parts if part is not None], axis=-1)
+        )
         if self.reads == "attentional":
-            return read
-        pairs = ops.reshape(read, (*ops.shape(read)[:-1], self.width, 2))
+            return readout
+        pairs = ops.reshape(readout, (*ops.shape(readout)[:-1], self.width, 2))
         return ops.max(pairs, axis=-1)
 
 
