@@ -56,7 +56,15 @@ def test_a_run_folder_has_all_that_users_rely_on(config, folder):
     assert folder.name.endswith("_s5")
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == {
-        *(".lock", "status.json", "config.yaml", "history.csv", "metrics.json", "predictions.csv"),
+        *(
+            ".lock",
+            ".drawn",
+            "status.json",
+            "config.yaml",
+            "history.csv",
+            "metrics.json",
+            "predictions.csv",
+        ),
         *("environment.json", "run.log", "served.json", "attention.npz", "assets/scaler.json"),
         *(f"weights/epoch_{epoch:03d}.weights.h5" for epoch in (1, 2, 3)),
         *("plots/attention.png", "plots/forecast.png", "plots/loss.png"),

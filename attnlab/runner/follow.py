@@ -217,14 +217,12 @@ def draw_run(run: RunDirectory, output: Path | None = None) -> list[Path]:
 
 def _draw_missing(run: RunDirectory) -> list[str]:
     """Draw the figures unless those of the current result are complete; warn of fonts."""
-    drawn = run.plots / ".drawn"  # made after the last figure
-    if (
-        drawn.exists()
-        and drawn.stat().st_mtime_ns >= (run.path / "metrics.json").stat().st_mtime_ns
-    ):
+    mark, result = run.path / ".drawn", run.path / "metrics.json"  # made after the last figure
+    is_drawn = mark.exists() and any(run.plots.glob("*.png"))
+    if is_drawn and mark.stat().st_mtime_ns >= result.stat().st_mtime_ns:
         return []
     draw_run(run)
-    drawn.touch()
+    mark.touch()
     from attnlab.views.png.style import font_warning
 
     warning = font_warning()
