@@ -223,6 +223,7 @@ def copy(folder: Path, client: MlflowClient) -> str:
         RequestError: The folder is damaged, or MLflow failed; the next call continues.
     """
     run = RunDirectory(folder)
+    run.status.read()  # the lock would make the folder of a removed run again
     # `runs sync` waits for the process that follows the run, which may be copying it.
     with mlflow_errors(client.tracking_uri), _exclusive(folder):
         status, config, runs = run.status.read(), run.read_config(), folder.parents[2]
@@ -246,7 +247,7 @@ def copy(folder: Path, client: MlflowClient) -> str:
                 client.restore_run(copied.info.run_id)
         run_id = copied.info.run_id
         _add_params_and_tags(copied, config, tags, client)
-        points = _new_epochs(copied, run.history.read(), started, client)
+        _log(run_id, _new_epochs(copied, run.history.read(), started, client), client)
         if state != "running":
             metrics = run.read_metrics() if state == "completed" else {}
             best, model_id = metrics.get("best_epoch"), None
@@ -257,16 +258,20 @@ def copy(folder: Path, client: MlflowClient) -> str:
             if best and which != "none" and run.weights_path(best).is_file():
                 model_id = _add_model(copied, run, best, client)
             if metrics:
-                points += _new_result(copied, metrics, ended, model_id, client)
+                _log(run_id, _new_result(copied, metrics, ended, model_id, client), client)
                 view = _view(f"test_{metrics['metric']}")
                 if place.tags.get(_VIEW_TAG) != view:
                     client.set_experiment_tag(place.experiment_id, _VIEW_TAG, view)
-        for start in range(0, len(points), _METRICS_PER_CALL):
-            client.log_batch(run_id, points[start : start + _METRICS_PER_CALL])
         if state != "running" and own_uri(folder, config) == client.tracking_uri:
             _write_id(run, run_id)
         _set_state(copied, state, ended, client)
         return run_id
+
+
+def _log(run_id: str, points: Sequence[Metric], client: MlflowClient) -> None:
+    """Add points of metrics to an MLflow run."""
+    for start in range(0, len(points), _METRICS_PER_CALL):
+        client.log_batch(run_id, points[start : start + _METRICS_PER_CALL])
 
 
 def _write_id(run: RunDirectory, run_id: str) -> None:
