@@ -75,7 +75,7 @@ docs-serve: export NO_MKDOCS_2_WARNING := 1
 docs-serve: $(VENV)/.installed-docs  ## Show the site at http://127.0.0.1:8000, built again after each change
 	$(BIN)/python -m mkdocs serve
 
-bench: $(VENV)/.installed-test  ## Measure all ratios, half an hour: a page in runs/bench
+bench: $(VENV)/.installed-test  ## Measure all ratios, 20 minutes: a page in runs/bench
 	$(BIN)/python scripts/bench.py
 
 clean:  ## Remove .venv and caches

@@ -106,7 +106,7 @@ def functional_class(kind: type) -> type:
 
     These are Keras's backend-independent methods. `stateless_apply` refuses TensorFlow, whose own
     methods are for `tf.distribute`. Without them no epoch is one program: the book's Fibonacci
-    network trains 257 times as fast as with `keras.Model.fit`.
+    network trains 250 times as fast as with `keras.Model.fit`.
     """
     from keras.src.optimizers.base_optimizer import BaseOptimizer
 

@@ -60,7 +60,7 @@ class Border(Enum):
     """Sizes up to which XLA is faster than the graph, by kind of model; in units unless noted.
 
     The first number is for processors with AVX-512, the second for AVX2 and unknown processors.
-    Measured on 2 cores as (time as a graph) / (time with XLA), `scripts/bench_*.py jit`.
+    Measured on 2 cores as (time as a graph) / (time with XLA).
     """
 
     # AVX-512: 2.2 at 32 units, 1.0 at 128, 0.8 at 256.

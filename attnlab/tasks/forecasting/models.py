@@ -24,7 +24,7 @@ from attnlab.training.step import InMemoryModel
 
 # Keeps a window of zeros finite; 5 % of the range of data scaled by min-max.
 _LEAST_SCALE = 0.05
-# Most state values per stack, measured by scripts/bench_seeds.py, and most models per stack.
+# Most state values per stack, by measurement, and most models per stack.
 _STACK_VALUES, _MOST_STACKED = 4096, 32
 
 
