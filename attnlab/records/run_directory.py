@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ _ADVICE = {
     "failed": "read its run.log and train it again",
     "killed": "attnlab resume continues it",
 }
+_changing_status = Lock()  # a thread writes a run's epochs, and another its end
 _FOLDERS = ("weights", "checkpoint", "assets", "plots")
 
 
@@ -233,13 +235,14 @@ class Status:
 
     def write(self, state: str | None = None, **changes: Any) -> None:
         """Change some entries; a damaged file is replaced. Raises `OSError`."""
-        status: dict[str, Any] = {"format": FORMAT}
-        with suppress(RequestError):
-            status |= files.read_json(self._path)
-        if state is not None:
-            status["state"] = state
-        status.update(changes, updated=datetime.now(timezone.utc).isoformat())
-        files.write_json(self._path, status)
+        with _changing_status:
+            status: dict[str, Any] = {"format": FORMAT}
+            with suppress(RequestError):
+                status |= files.read_json(self._path)
+            if state is not None:
+                status["state"] = state
+            status.update(changes, updated=datetime.now(timezone.utc).isoformat())
+            files.write_json(self._path, status)
 
     def read(self) -> dict[str, Any]:
         """Return all entries; raises `RequestError` if the file is missing, damaged or too old.

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
@@ -431,8 +431,9 @@ class Recorder:
 
     def settle(self) -> None:
         """Wait until the last epoch is written."""
-        writing, self._writing = self._writing, None
-        if writing is not None:
+        if (writing := self._writing) is not None:
+            wait([writing])  # after an interrupt here, the next call waits for it
+            self._writing = None
             writing.result()
 
     @contextmanager

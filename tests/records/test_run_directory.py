@@ -92,6 +92,15 @@ def test_an_unfinished_run_is_refused_with_its_state(run):
     run.status.require_completed()
 
 
+def test_threads_of_a_run_lose_no_entry_of_its_status(run):
+    """One writes the epochs, while another writes the end after an interrupt."""
+    with ThreadPoolExecutor(4) as threads:
+        writes = [threads.submit(run.status.write, **{f"entry_{i}": i}) for i in range(100)]
+    assert not any(write.exception() for write in writes)
+    status = run.status.read()
+    assert [status.get(f"entry_{i}") for i in range(100)] == [*range(100)]
+
+
 # Finding
 
 
