@@ -7,6 +7,6 @@ if __name__ == "__main__":
     # imported in place of Python's own.
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
-    from attnlab.cli import run
+    from attnlab.cli import main
 
-    run()
+    main()

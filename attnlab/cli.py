@@ -11,7 +11,8 @@ import os
 import select
 import shlex
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from functools import partial
 
 from attnlab.config.options import VERBOSITY, key_of, read_arguments, without_config_dirs
 from attnlab.errors import RequestError, RunFailed, SweepFailed, listen_for_interrupts
@@ -22,70 +23,71 @@ DONE, FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "ATTNLAB_DEBUG"
 
 
-def run() -> NoReturn:
-    """Run the command of this process and end the process: the console script's entry point.
-
-    Runs exit handlers and flushes output, but skips the rest of Python's shutdown, which takes a
-    second with TensorFlow loaded.
-    """
-    os.environ["PYTHONSAFEPATH"] = "1"  # for child processes, see `attnlab.__main__`
-    # OpenBLAS's threads would compete with TensorFlow's.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if sys.stdout is not None:
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    code = main()
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(code)
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command, by default that of this process.
+    """Run one command; without arguments that of this process, which then ends.
+
+    Ending runs exit handlers and flushes output, but skips the rest of Python's shutdown, which
+    takes a second with TensorFlow loaded.
 
     Returns:
         Exit code: 0 done, 1 the run or command failed, 2 the request was wrong, 130 interrupted.
     """
+    is_process = arguments is None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if is_process:
+        os.environ["PYTHONSAFEPATH"] = "1"  # for child processes, see `attnlab.__main__`
+        # OpenBLAS's threads would compete with TensorFlow's.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        if sys.stdout is not None:
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     listen_for_interrupts()
     os.environ[TYPED] = shlex.join(["attnlab", *arguments])
-    code = DONE
     try:
-        levels = [VERBOSITY[word] for word in arguments if word in VERBOSITY]
-        logs.verbosity = levels[-1] if levels else 0
-        words = without_config_dirs([word for word in arguments if word not in VERBOSITY])
-        first = words[0] if words else "help"
-        is_verb = first[:1] not in ("-", "+", "~") and "=" not in first
-        verbs = _verbs() if is_verb else {}
-        if first in verbs:
-            code = _run_verb(first, words[1:])
-        elif first == "help" or {"--help", "-h"} & {*words}:
-            from attnlab.config.settings import overview
-
-            print(overview(_verbs()))
-        elif first == "--version":
-            from attnlab import __version__
-
-            print(f"attnlab {__version__}")
-        elif first == "-sc":
-            from attnlab.commands import complete
-
-            print(complete(words[-1]))
-        elif is_verb and first != "train":
-            from attnlab.config.rules import did_you_mean
-
-            valid = sorted([*verbs, "train"])
-            raise RequestError(
-                f"{first}: there is no such command.{did_you_mean(first, valid)} Valid: "
-                f"{', '.join(valid)}. Settings are KEY=VALUE."
-            )
-        else:
-            train(words[1:] if is_verb else words)
+        result = _requested(arguments)()
+        code = result if isinstance(result, int) else DONE
         sys.stdout.flush()  # a closed pipe must raise here, not while Python shuts down
-        return code
     except (Exception, KeyboardInterrupt) as error:
-        return _report(error)
+        code = _report(error)
+    if is_process:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+def _requested(arguments: list[str]) -> Callable[[], object]:
+    """Return what a command line requests, as a function that may return an exit code."""
+    levels = [VERBOSITY[word] for word in arguments if word in VERBOSITY]
+    logs.verbosity = levels[-1] if levels else 0
+    words = without_config_dirs([word for word in arguments if word not in VERBOSITY])
+    first = words[0] if words else "help"
+    is_verb = first[:1] not in ("-", "+", "~") and "=" not in first
+    verbs = _verbs() if is_verb else {}
+    if first in verbs:
+        return partial(_run_verb, first, words[1:])
+    if first == "help" or {"--help", "-h"} & {*words}:
+        from attnlab.config.settings import overview
+
+        return partial(print, overview(_verbs()))
+    if first == "--version":
+        from attnlab import __version__
+
+        return partial(print, f"attnlab {__version__}")
+    if first == "-sc":
+        from attnlab.commands import complete
+
+        return partial(print, complete(words[-1]))
+    if is_verb and first != "train":
+        from attnlab.config.rules import did_you_mean
+
+        valid = sorted([*verbs, "train"])
+        raise RequestError(
+            f"{first}: there is no such command.{did_you_mean(first, valid)} Valid: "
+            f"{', '.join(valid)}. Settings are KEY=VALUE."
+        )
+    return training(words[1:] if is_verb else words)
 
 
 def _verbs() -> dict[str, str]:
@@ -101,7 +103,7 @@ def _run_verb(verb: str, arguments: list[str]) -> int:
 
     try:
         name = f"attnlab {verb}"
-        result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=train)
+        result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=training)
     except click.exceptions.Abort as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # it may have a message
             raise error.__cause__ from None
@@ -113,16 +115,13 @@ def _run_verb(verb: str, arguments: list[str]) -> int:
     return result if isinstance(result, int) else DONE
 
 
-def train(arguments: list[str]) -> int:
-    """Compose the configuration and run it; with `-m`, run a sweep.
+def training(arguments: list[str]) -> Callable[[], object]:
+    """Compose a configuration; returns its run, or with `-m` its sweep, as a function to call.
 
     Args:
         arguments: flags and Hydra's overrides.
 
-    Raises:
-        RequestError: an argument is wrong.
-        SweepFailed: jobs of the sweep failed.
-        Exception: what the run raised.
+    Raises `RequestError` if an argument is wrong.
     """
     overrides, place, multirun, shows = read_arguments(arguments)
     for override in overrides:
@@ -139,17 +138,15 @@ def train(arguments: list[str]) -> int:
     from attnlab.config.composing import as_yaml, compose, from_hydra
 
     if shows:
-        print(as_yaml(compose(overrides, place)), end="")
-    elif multirun:
+        return partial(print, as_yaml(compose(overrides, place)), end="")
+    if multirun:
         from attnlab.sweeps.run import sweep
 
-        sweep(overrides, place)
-    else:
-        config = from_hydra(compose(overrides, place))
-        from attnlab.runner.resume import run as find_or_run
+        return partial(sweep, overrides, place)
+    config = from_hydra(compose(overrides, place))
+    from attnlab.runner.resume import run
 
-        find_or_run(config)
-    return DONE
+    return partial(run, config)
 
 
 def _output_is_read() -> bool:

@@ -103,7 +103,7 @@ def fit(words: Sequence[str], epochs: int = 1) -> Seconds:
     if config.task.name == "masked_words":  # its program has the rows of one chunk only
         data = [task.data.parts["train"].pad(order, task.width)] * 2
     else:
-        data = [part.numpy()[order] for part in (learner.program.inputs, learner.program.targets)]
+        data = [part.numpy()[order] for part in (learner.inputs, learner.targets)]
     settings = {"batch_size": config.trainer.batch_size, "shuffle": False, "verbose": 0}
     ours = lambda: [train_epoch(learner, 2) for _ in range(epochs)]  # noqa: E731
     seconds = in_turns(5, ours, lambda: peer.fit(*data, **settings))
@@ -113,17 +113,19 @@ def fit(words: Sequence[str], epochs: int = 1) -> Seconds:
 def stacked(words: Sequence[str], seeds: int, epochs: int) -> Seconds:
     """Measure epochs of several seeds in one stack against one seed's, times their number."""
     from attnlab.records.environment import processors
-    from attnlab.training.stacking import StackScheduler, width_of
+    from attnlab.training.stacking import StackScheduler
 
     learners = [learner_of(words, seed) for seed in range(seeds)]
 
-    def train(learner) -> None:
-        learner.width = width_of(learner.stackable)
+    def train(learner, stack: StackScheduler | None = None) -> None:
+        learner.stack = stack
+        learner.width = stack.width_of(learner.stackable) if stack else 1
         for epoch in range(1, epochs + 1):
             train_epoch(learner, epoch)
 
     def together() -> None:
-        StackScheduler(processors()).run([partial(train, learner) for learner in learners])
+        stack = StackScheduler(processors())
+        stack.run([partial(train, learner, stack) for learner in learners])
 
     seconds = in_turns(5, together, lambda: train(learners[0]))
     return Seconds(seconds.ours, seconds.peer * seeds)
@@ -324,7 +326,7 @@ def torch_images() -> Seconds:
     from attnlab.runner.train import make_model, make_task, start_afresh
     from attnlab.training.optimizers import make_optimizer
     from attnlab.training.plan import BatchPlan
-    from attnlab.training.program import Program
+    from attnlab.training.program import Compiled, Program
 
     size, classes, draw = 16, 10, np.random.default_rng(0)
     pixels = draw.integers(0, 256, (size, 32, 32, 3), dtype=np.uint8)  # as CIFAR-10's
@@ -336,7 +338,8 @@ def torch_images() -> Seconds:
     model = make_model(config, task)
     optimizer = make_optimizer(config.optimizer.name, config.optimizer.settings)
     jit = task.learning(model, size)["faster_with_xla"]
-    program = Program(model, optimizer, task.loss, pixels, labels, jit=jit)
+    parts = model, optimizer, task.loss
+    program = Program(*parts, pixels, labels, compiled=Compiled(*parts, jit=jit))
     plan = BatchPlan(np.arange(size, dtype=np.int32)[None], np.ones((1, size), np.float32))
     heads = config.attention.settings["heads"]
     theirs = peers.vit_step(config.model.settings, heads, pixels, labels)

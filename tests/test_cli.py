@@ -124,7 +124,7 @@ def test_bash_completion_works(attnlab, tmp_path):
     """With the console script on PATH, and by what it has bash evaluate."""
     script = tmp_path / "bin" / "attnlab"
     script.parent.mkdir()
-    script.write_text(f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import run\nrun()\n")
+    script.write_text(f"#!{sys.executable}\nimport sys\nfrom attnlab.cli import main\nmain()\n")
     script.chmod(0o755)
     ask = """
         eval "$(attnlab -sc install=bash)"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -194,3 +196,31 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
     code = "; ".join(f"import {module}" for module in modules)
     assert loaded_by(code) <= {"scipy", "pandas"}
+
+
+@pytest.mark.slow
+def test_the_way_from_the_command_to_the_score_is_short(tmp_path):
+    """A reader can follow a run: 14 of our calls up to the first score, 45 of our modules."""
+    code = f"""
+        import sys, traceback
+        from attnlab.attention.bahdanau import BahdanauAttention
+        from attnlab.cli import main
+
+        ours, score, depths = "{PACKAGE.as_posix()}/", BahdanauAttention.score, []
+
+        def measured(*arguments):
+            stack = [frame.filename for frame in traceback.extract_stack()]
+            depths.append(sum(file.startswith(ours) for file in stack))
+            return score(*arguments)
+
+        BahdanauAttention.score = measured
+        words = ["task=fib", "attention=bahdanau", "trainer.epochs=1", "tracking.enabled=false"]
+        code = main(words)
+        modules = [name for name in sys.modules if name.partition(".")[0] == "attnlab"]
+        print(code, depths[0], len(modules))
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    code, calls, modules = map(int, done.stdout.splitlines()[-1].split())
+    assert code == 0 and calls <= 14 and modules <= 45

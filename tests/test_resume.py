@@ -17,8 +17,7 @@ from attnlab.internals import import_tensorflow
 from attnlab.records.run_directory import RunDirectory, hold
 from attnlab.runner.resume import resume, run
 from attnlab.runner.train import SweepMember
-from attnlab.tasks.forecasting.learner import ForecastLearner
-from attnlab.tasks.forecasting.models import RecurrentForecaster
+from attnlab.tasks.forecasting.models import ForecastLearner, RecurrentForecaster
 
 import_tensorflow()
 

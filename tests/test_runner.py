@@ -20,7 +20,7 @@ from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
 from attnlab.runner.resume import run
 from attnlab.tasks.attention import read_attention
-from attnlab.tasks.forecasting.learner import ForecastLearner
+from attnlab.tasks.forecasting.models import ForecastLearner
 from attnlab.tasks.kinds import kind_of
 
 import_tensorflow()

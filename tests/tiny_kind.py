@@ -107,8 +107,9 @@ FILES = {
         import numpy as np
         import tensorflow as tf
 
-        from attnlab.tasks.base import Learner, Losses, Views
+        from attnlab.tasks.base import Learner, Views
         from attnlab.training.optimizers import make_optimizer
+        from attnlab.training.plan import StepLosses
 
 
         class Steps:
@@ -137,7 +138,7 @@ FILES = {
                     variables = self.model.trainable_variables
                     self.optimizer.apply(tape.gradient(loss, variables), variables)
                     losses.append(float(loss))
-                return Losses(np.array(losses), np.ones(len(losses)))
+                return StepLosses(np.array(losses), np.ones(len(losses)))
 
             def validate(self, epoch):
                 report = self._task.evaluate(self.model, "validation")

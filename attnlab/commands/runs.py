@@ -136,7 +136,7 @@ def sync(
     """
     from attnlab.runner import follow as following
 
-    if follow is not None:  # started by `runner.follow.start_following`
+    if follow is not None:  # started by `runner.resume.start_following`
         lines = following.follow(follow)
         click.echo("\n".join(lines), nl=bool(lines))
         return _WRONG if lines else None

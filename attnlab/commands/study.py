@@ -16,7 +16,7 @@ from attnlab.records.sweep_runs import runs_of_last_command
 from attnlab.studies import study as studies
 from attnlab.terminal import plain_console, plain_table
 
-Train = Callable[[list[str]], int]
+Training = Callable[[list[str]], Callable[[], object]]
 
 
 @click.command("study")
@@ -37,7 +37,7 @@ Train = Callable[[list[str]], int]
 @runs_option
 @click.pass_obj
 def command(
-    train: Train,
+    training: Training,
     name: str | None,
     overrides: tuple[str, ...],
     seeds: int | None,
@@ -62,7 +62,7 @@ def command(
     for words in study.commands(folder if runs else None):
         click.echo(shlex.join(["attnlab", *words]))
         try:
-            train(words)
+            training(words)()
         except SweepFailed as error:
             failed = error
     if "sweep.dry_run" in map(key_of, overrides):

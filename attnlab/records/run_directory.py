@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"  # `attnlab report` writes it to the folder of a run or a sweep
 # Advice for a message that a run isn't found.
 OTHER_FOLDER = "--runs FOLDER or ATTNLAB_RUNS=FOLDER names it"
+SYNC = "attnlab runs sync completes both"  # figures and MLflow's copy
 _PATIENCE_SECONDS = 1.0
 FORMAT = 2  # of a run folder; see docs/reference/run-folder.md
 STATES = ("running", "completed", "failed", "killed")

@@ -7,11 +7,7 @@ training process is killed.
 
 from __future__ import annotations
 
-import logging
 import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.errors import RequestError
 from attnlab.records.environment import processors
-from attnlab.records.run_directory import RunDirectory, is_alive, list_runs
+from attnlab.records.run_directory import SYNC, RunDirectory, is_alive, list_runs
 from attnlab.tasks.kinds import kind_of, load
 
 if TYPE_CHECKING:
@@ -30,64 +26,6 @@ _SECONDS_BETWEEN_LOOKS = 0.1
 # The pause until the next copy is this many times as long as the last one took, at most a minute.
 _PAUSES_PER_COPY, _LONGEST_PAUSE = 10, 60.0
 _MOST_PROCESSES = 8  # that draw the figures of stacked runs
-_LATER = "attnlab runs sync completes both"
-log = logging.getLogger("attnlab")
-
-
-class Follower(threading.Thread):
-    """Reads what the process reports, until it ends; doesn't delay the end of this process."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        super().__init__(daemon=True)
-        self.process = process
-        self.problems = ""
-
-    def run(self) -> None:
-        """Wait for the process."""
-        self.problems = self.process.communicate()[0].decode()
-
-
-def start_following(folder: Path) -> Follower | None:
-    """Start the process for the folder of a run or a sweep; returns None if that fails.
-
-    The caller holds the folder's lock: when it is released, the process does the rest and ends. A
-    sweep's process follows all runs that name the sweep in their status.
-    """
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
-            env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the working folder
-            start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
-        )
-    except OSError as error:
-        log.warning("there are no figures, and MLflow has no copy (%s); %s", error, _LATER)
-        return None
-    follower = Follower(process)
-    follower.start()
-    return follower
-
-
-def wait_for(follower: Follower | None, timeout: float) -> None:
-    """Wait until figures and MLflow's copy are complete; a problem is a warning.
-
-    After `timeout` seconds the process continues alone.
-    """
-    if follower is None:
-        return
-    follower.join(timeout)
-    problems = follower.problems
-    if follower.is_alive():
-        problems = (
-            f"figures and MLflow's copy are not complete after {timeout:g} s; another process "
-            f"continues, and {_LATER} if it can't"
-        )
-    elif follower.process.returncode and not problems:
-        problems = f"figures and MLflow's copy are incomplete, because their process died; {_LATER}"
-    for problem in problems.splitlines():
-        log.warning("%s", problem)
 
 
 def follow(folder: Path) -> list[str]:
@@ -186,7 +124,7 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
         try:
             copy(run.path, connect(uri or own_uri(run.path, config), run.path.parents[2]))
         except RequestError as error:
-            problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {_LATER}")
+            problems.append(f"MLflow's copy of {run.path.name} is incomplete ({error}); {SYNC}")
     if state == "running":  # import now what the end of the run needs
         import attnlab.views.png.figure  # noqa: F401
 
@@ -261,5 +199,5 @@ def complete_sweep(
         for store in uris:
             copy_sweep(folder, state if ended else "running", connect(store, folder.parents[1]))
     except RequestError as error:
-        return [f"MLflow's copy of sweep {folder.name} is incomplete ({error}); {_LATER}"]
+        return [f"MLflow's copy of sweep {folder.name} is incomplete ({error}); {SYNC}"]
     return []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +22,15 @@ from attnlab.errors import CannotResume, Pruned, RequestError, RunBusy, RunFaile
 from attnlab.records import logs
 from attnlab.records.files import Checkpoints
 from attnlab.records.logs import logging_to
-from attnlab.records.run_directory import REPORT, ListedRun, RunDirectory, hold, list_runs
+from attnlab.records.run_directory import (
+    REPORT,
+    SYNC,
+    ListedRun,
+    RunDirectory,
+    hold,
+    list_runs,
+)
 from attnlab.runner.console import print_result, screen
-from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.train import (
     SweepMember,
     check_devices,
@@ -32,6 +40,8 @@ from attnlab.runner.train import (
 )
 from attnlab.training.plan import depends_on_length
 
+log = logging.getLogger("attnlab")
+Follower = subprocess.Popen  # `runner.follow` in a process of its own
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # stopped by a search
 # If a configuration has several runs, the one with the first of these states counts.
@@ -196,7 +206,7 @@ def _finish(
     config: RunConfig,
     folder: RunDirectory,
     metrics: Mapping[str, Any],
-    follower: Follower | None,
+    follower: Follower[str] | None,
     quiet: bool,
 ) -> None:
     """Print the result, and wait for the figures and MLflow's copy of a completed run.
@@ -209,6 +219,47 @@ def _finish(
         wait_for(follower, config.tracking.timeout)
     if _stored_metrics(folder) is None:
         raise RunFailed(f"the result could not be written to {folder.path}")
+
+
+def start_following(folder: Path) -> Follower[str] | None:
+    """Start the process that draws the figures of a run or a sweep and copies it to MLflow.
+
+    The caller holds the folder's lock: when it is released, the process does the rest and ends. A
+    sweep's process follows all runs that name the sweep in their status. None: it can't be started.
+    """
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if os.environ.get("ATTNLAB_DEBUG") == "1" else subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONSAFEPATH": "1"},  # no module of the working folder
+            start_new_session=True,  # so that Ctrl-C in the terminal doesn't reach it
+        )
+    except OSError as error:
+        log.warning("there are no figures, and MLflow has no copy (%s); %s", error, SYNC)
+        return None
+
+
+def wait_for(follower: Follower[str] | None, timeout: float) -> None:
+    """Wait until figures and MLflow's copy are complete; a problem is a warning.
+
+    After `timeout` seconds the process continues alone.
+    """
+    if follower is None:
+        return
+    try:
+        problems, _ = follower.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        problems = (
+            f"figures and MLflow's copy are not complete after {timeout:g} s; another process "
+            f"continues, and {SYNC} if it can't"
+        )
+    if follower.returncode and not problems:
+        problems = f"figures and MLflow's copy are incomplete, because their process died; {SYNC}"
+    for problem in problems.splitlines():
+        log.warning("%s", problem)
 
 
 def _stored_metrics(folder: RunDirectory) -> dict[str, Any] | None:

@@ -30,11 +30,11 @@ from attnlab.tasks import attention
 from attnlab.tasks.base import Learner, Task, TaskData, assign
 from attnlab.tasks.kinds import kind_of, load
 from attnlab.training.plan import Monitor, learning_rates
-from attnlab.training.stacking import runs_here, width_of
 
 if TYPE_CHECKING:
     import keras
 
+    from attnlab.training.stacking import StackScheduler
     from attnlab.training.weights_file import WeightsFiles
 
 log = logging.getLogger("attnlab")
@@ -52,6 +52,7 @@ class SweepMember:
     # called with each row of the history, also those before a resumption; may raise `Pruned`
     on_epoch: OnEpoch | None = None
     retry_failed: bool = False  # whether a failed run is repeated
+    stack: StackScheduler | None = None  # of the runs that train together in this process
 
 
 @dataclass
@@ -117,8 +118,15 @@ def train(
         compiler = {"trainer.jit": status["xla"]} if "xla" in status else {}
         learner = make_learner(config.with_values(compiler), task)
         learner.progress = shown.working
-        width = status.get("together", 1 if checkpoint else None) or width_of(learner.stackable)
-        learner.width = width
+        learner.stack = sweep.stack if sweep else None
+        width = status.get("together", 1 if checkpoint else None)
+        if width is None:
+            width = learner.stack.width_of(learner.stackable) if learner.stack else 1
+        elif width > 1 and learner.stack is None:  # alone, with the rounding of its stack
+            from attnlab.training.stacking import StackScheduler
+
+            learner.stack = StackScheduler()
+        learner.width = min(width, learner.stackable)
         with recorder.writing("status.json"):
             folder.status.write(xla=learner.jit, together=width)
 
@@ -219,7 +227,8 @@ def train(
 
             # Weights, history and a checkpoint
             recorder.write_epoch(learner, row, trainer.epochs)
-            trained_for = (time.perf_counter() - saved_at) / runs_here()
+            runs = learner.stack.runs if learner.stack else 1
+            trained_for = (time.perf_counter() - saved_at) / runs
             if trained_for >= _TRAINING_PER_SAVING * saving_took:
                 save_checkpoint()
             shown.advance(row)

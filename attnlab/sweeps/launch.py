@@ -33,7 +33,6 @@ from attnlab.runner.resume import find_run, run
 from attnlab.runner.train import OnEpoch, SweepMember
 from attnlab.sweeps.grid import Job, Plan
 from attnlab.tasks.kinds import kind_of
-from attnlab.training.stacking import StackScheduler
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -128,17 +127,20 @@ def train_group(
 
     A run that another process trains comes last, when no run of this group is locked any more.
     """
+    stack = None
+    if len(configs) > 1:
+        import_tensorflow()
+        from attnlab.training.stacking import StackScheduler
+
+        stack = StackScheduler(work.threads or processors(), _at_a_time(configs))
     members = [
-        SweepMember(work.sweep, report, work.retry_failed)
+        SweepMember(work.sweep, report, work.retry_failed, stack)
         for report in reports or [None] * len(configs)
     ]
-    if len(configs) <= 1:
+    if stack is None:
         return [_train(*pair) for pair in zip(configs, members, strict=True)]
     works = [partial(_train, *pair, wait=False) for pair in zip(configs, members, strict=True)]
-    programs = [config.program for config in configs]
-    import_tensorflow()
-    stacks = StackScheduler(work.threads or processors(), _at_a_time(configs))
-    errors = stacks.run(works, programs)
+    errors = stack.run(works, [config.program for config in configs])
     return [
         _train(config, member) if error == _BUSY else error
         for config, member, error in zip(configs, members, errors, strict=True)

@@ -21,16 +21,18 @@ from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
 from attnlab.records.run_directory import run_lock
-from attnlab.runner.follow import Follower, start_following, wait_for
 from attnlab.runner.resume import (
     COMPLETED,
     FAILED,
     KILLED,
     PRUNED,
     RUNNING,
+    Follower,
     find_run,
     only_here,
     runs_by_digest,
+    start_following,
+    wait_for,
 )
 from attnlab.sweeps.grid import Job, Plan, words_of
 from attnlab.sweeps.launch import Work, launch, train_group
@@ -95,7 +97,7 @@ def sweep(words: Sequence[str], place: tuple[str, str] | None = None) -> Path:
 
 def _execute(
     plan: Plan, search: Search | None, jobs: Sequence[Job]
-) -> tuple[Follower | None, BaseException | None]:
+) -> tuple[Follower[str] | None, BaseException | None]:
     """Train what is missing, then print and store the table.
 
     Returns:

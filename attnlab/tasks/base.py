@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from attnlab.errors import RequestError
 from attnlab.tasks.kinds import Kind, Progress
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.records.run_directory import RunDirectory
+    from attnlab.training.plan import StepLosses
+    from attnlab.training.stacking import StackScheduler
     from attnlab.views.records import Epochs, Figure, Record
 
 
@@ -113,13 +115,6 @@ class Task(ABC):
         """Read what `save` wrote."""
 
 
-class Losses(NamedTuple):
-    """The losses of a chunk of gradient steps."""
-
-    values: np.ndarray  # (steps,) mean loss of each step, before its update
-    sizes: np.ndarray  # (steps,) number of items or tokens over which each mean is taken
-
-
 class Chunk(Protocol):
     """Consecutive gradient steps that run without a check of progress in between."""
 
@@ -142,6 +137,7 @@ class Learner(ABC):
     jit: bool  # whether XLA compiles the steps; a resumed run keeps this choice
     progress: Progress | None = None  # called during a long evaluation; the runner sets it
     stackable: int = 1  # how many runs of equal shapes train faster as one stack than separately
+    stack: StackScheduler | None = None  # of runs that train together; the runner sets it
     width: int = 1  # number of runs in its stack; the runner sets it
 
     def values(self) -> list[np.ndarray]:
@@ -163,7 +159,7 @@ class Learner(ABC):
         """Return the steps of an epoch, counted from 1, in order."""
 
     @abstractmethod
-    def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> Losses:
+    def train(self, chunk: Any, rates: np.ndarray, first_step: int) -> StepLosses:
         """Run the gradient steps of one chunk.
 
         Args:

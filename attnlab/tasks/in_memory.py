@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Learner, Losses
+from attnlab.tasks.base import Learner
 from attnlab.training.compilation import shared_program, trains_with_xla
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.plan import BatchPlan, shuffled_plan, similar_plan
@@ -16,7 +15,7 @@ from attnlab.training.step import InMemoryModel, Parts, strategy_for
 _CHUNK = 1024  # steps between two updates of the progress; most epochs have fewer
 
 
-class InMemoryLearner(Learner):
+class InMemoryLearner(Program, Learner):
     """A `Learner` whose data are arrays in memory.
 
     Args:
@@ -46,50 +45,25 @@ class InMemoryLearner(Learner):
         self._seed, self._batch_size = config.seed, config.trainer.step_size
         strategy = strategy_for(config.trainer)
         self._parts = Parts.of(config.trainer.accumulate, strategy)
+        self.jit = trains_with_xla(config.trainer.jit, faster_with_xla)
         # All parts in one array, so that one compiled program serves them.
         ends = np.cumsum([len(part) for part in targets.values()])
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         self.rows = {"validation": np.arange(0), **dict(zip(targets, numbers, strict=True))}
         data = [np.concatenate([*parts.values()]) for parts in (inputs, targets)]
         settings = config.optimizer
-        self.jit = jit = trains_with_xla(config.trainer.jit, faster_with_xla)
-        self._lengths = None if lengths is None else np.concatenate([*lengths.values()])
-        parts = model, make_optimizer(settings.name, settings.settings), loss
-        shapes = (*(array.shape for array in data), self._batch_size, *sizes)
+        trained = model, make_optimizer(settings.name, settings.settings), loss
 
         def make() -> Compiled:
-            return Compiled(*parts, jit=jit, parts=self._parts, strategy=strategy)
+            return Compiled(*trained, jit=self.jit, parts=self._parts, strategy=strategy)
 
+        shapes = (*(array.shape for array in data), self._batch_size, *sizes)
         compiled = shared_program(config, model, make, *shapes, self._parts.devices)
-        self.program = Program(
-            *parts, *data, lengths=self._lengths, seed=config.seed, compiled=compiled
-        )
+        joined = None if lengths is None else np.concatenate([*lengths.values()])
+        super().__init__(*trained, *data, lengths=joined, seed=config.seed, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))
         # TensorFlow's own kernels round by position in the stack: other runs would change results.
-        self.stackable = model.stackable(batch) if jit and strategy is None else 1
-
-    @property
-    def model(self) -> InMemoryModel:
-        """Return the model."""
-        return self.program.model
-
-    def values(self) -> list[np.ndarray]:
-        """Return the values of the model's variables."""
-        return self.program.variable_values()
-
-    @property
-    def optimizer(self) -> keras.Optimizer:
-        """Return the optimizer."""
-        return self.program.optimizer
-
-    @property
-    def width(self) -> int:
-        """Return the number of runs in the stack."""
-        return self.program.width
-
-    @width.setter
-    def width(self, width: int) -> None:
-        self.program.width = width if self._parts.devices == 1 else 1
+        self.stackable = model.stackable(batch) if self.jit and strategy is None else 1
 
     def chunks(self, epoch: int) -> list[BatchPlan]:
         """Return the epoch as one chunk, or a long epoch as several."""
@@ -108,7 +82,3 @@ class InMemoryLearner(Learner):
         arrays = [self._parts.pad(array, 0) for array in (plan.indices, plan.weights)]
         steps = [slice(first, first + _CHUNK) for first in range(0, plan.steps, _CHUNK)]
         return [BatchPlan(*(array[part] for array in arrays)) for part in steps]
-
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:
-        """Run the gradient steps of a chunk of an epoch; see `Program.train`."""
-        return Losses(self.program.train(chunk, rates, first_step), chunk.sizes)

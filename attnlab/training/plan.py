@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,13 @@ class BatchPlan:
         return BatchPlan(self.indices[:steps], self.weights[:steps])
 
 
+class StepLosses(NamedTuple):
+    """The losses of some gradient steps."""
+
+    values: np.ndarray  # (steps,) mean loss of each step, before its update
+    sizes: np.ndarray  # (steps,) number of items or tokens over which each mean is taken
+
+
 def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> BatchPlan:
     """Return a plan with each of `rows` once, in an order drawn from (seed, epoch).
 
@@ -57,7 +64,7 @@ def shuffled_plan(rows: np.ndarray, batch_size: int, seed: int, epoch: int) -> B
         epoch: the epoch's number, from 1.
     """
     order = np.random.default_rng([seed, epoch]).permutation(np.asarray(rows))
-    return filled_plan(order, min(batch_size, len(order)))
+    return plan_in_order(order, min(batch_size, len(order)))
 
 
 def similar_plan(
@@ -79,7 +86,7 @@ def similar_plan(
     return BatchPlan(indices, weights)
 
 
-def filled_plan(rows: np.ndarray, batch_size: int) -> BatchPlan:
+def plan_in_order(rows: np.ndarray, batch_size: int) -> BatchPlan:
     """Return a plan with `rows` in their order; the last batch is padded."""
     steps = -(-len(rows) // batch_size)
     is_large = np.max(rows, initial=0) > np.iinfo(np.int32).max

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
@@ -19,8 +19,7 @@ import tensorflow as tf
 
 from attnlab.training.compilation import compile_function
 from attnlab.training.optimizers import OptimizerFunction
-from attnlab.training.plan import BatchPlan, filled_plan
-from attnlab.training.stacking import submit
+from attnlab.training.plan import BatchPlan, StepLosses, plan_in_order
 from attnlab.training.step import (
     WHOLE,
     InMemoryModel,
@@ -30,6 +29,9 @@ from attnlab.training.step import (
     gather_rows,
     substitute_values,
 )
+
+if TYPE_CHECKING:
+    from attnlab.training.stacking import StackScheduler
 
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 _PREDICTION_BATCH = 256
@@ -302,11 +304,13 @@ class Program:
         inputs: (N, ...) all inputs of the run, which stay on the device.
         targets: (N, ...) their targets.
         lengths: (N,) number of positions in each input without padding. Each batch is cut to its
-            longest input, but not with `jit`, because XLA needs one shape. None: no batch is cut.
+            longest input, but not with XLA, which needs one shape. None: no batch is cut.
         seed: the seed of dropout and other random layers. (seed, step) determines each draw.
-        jit: whether to compile with XLA; without it, the program is a TensorFlow graph.
-        compiled: compiled functions of another program of equal shapes; None compiles new ones.
+        compiled: the compiled functions of this program or of another one of equal shapes.
     """
+
+    stack: StackScheduler | None = None  # executes the requests of runs that train together
+    width: int = 1  # number of runs in its stack
 
     def __init__(
         self,
@@ -318,8 +322,7 @@ class Program:
         *,
         lengths: np.ndarray | None = None,
         seed: int = 0,
-        jit: bool = True,
-        compiled: Compiled | None = None,
+        compiled: Compiled,
     ) -> None:
         self._model, self._optimizer, self.loss = model, optimizer, loss
         if not optimizer.built:
@@ -327,10 +330,9 @@ class Program:
         # Trained values that the variables don't have yet: copying them after each call is slow.
         self._values: list[np.ndarray] | None = None
         self._states: list[np.ndarray] | None = None
-        self.compiled = compiled or Compiled(model, optimizer, loss, jit=jit)
-        self.width = 1  # of the stacks that its requests join
+        self.compiled = compiled
         self.feed(inputs, targets, lengths)
-        self.seeds = self.compiled.random.seeds(seed)
+        self.seeds = compiled.random.seeds(seed)
 
     def feed(self, inputs: Any, targets: Any, lengths: np.ndarray | None = None) -> None:
         """Replace the data, for example by those of the next steps only."""
@@ -347,9 +349,9 @@ class Program:
         """Copy the trained values into the model's variables."""
         self._values = _put(self._values, self._model.trainable_variables)
 
-    def variable_values(self) -> list[np.ndarray]:
+    def values(self) -> list[np.ndarray]:
         """Return the values of all variables of the model, also those not yet copied to it."""
-        trained = zip(self._model.trainable_variables, self._now(), strict=True)
+        trained = zip(self._model.trainable_variables, self._trained_values(), strict=True)
         values = {id(variable): value for variable, value in trained}
         return [values[id(v)] if id(v) in values else v.numpy() for v in self._model.variables]
 
@@ -359,27 +361,26 @@ class Program:
         self._states = _put(self._states, self._optimizer.variables)
         return self._optimizer
 
-    def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> np.ndarray:
-        """Take the steps of a plan; returns (steps,) mean losses of real rows before each update.
+    def train(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> StepLosses:
+        """Take the steps of a plan; returns the losses of real rows before each update.
 
         Plans of one shape share one compilation. `rates` (steps,) are the learning rates;
         `first_step` is the number of gradient steps that the run took before.
         """
         request = self.request(plan, rates, first_step)
-        return self.accept(submit(self.compiled, request, self.width))
+        if self.stack is None:
+            (result,) = self.compiled.train([request])
+        else:
+            result = self.stack.submit(self.compiled, request, self.width)
+        self._values, self._states = result.values, result.states
+        return StepLosses(result.losses, plan.sizes)
 
     def request(self, plan: BatchPlan, rates: np.ndarray, first_step: int) -> TrainRequest:
         """Return the request for `train`, which may be executed with those of other runs."""
         states = self._states or _read(self._optimizer.variables)
         data = self.inputs, self.targets, self.seeds
         widths = self.compiled.widths(plan, self._lengths)
-        now = self._now(), states, *data, plan, widths
-        return TrainRequest(*now, rates, first_step)
-
-    def accept(self, result: TrainResult) -> np.ndarray:
-        """Store the values and states of a result; returns its losses."""
-        self._values, self._states = result.values, result.states
-        return result.losses
+        return TrainRequest(self._trained_values(), states, *data, plan, widths, rates, first_step)
 
     def predict(self, rows: np.ndarray, inputs: Any = None) -> np.ndarray:
         """Return the outputs (len(rows), ...) of some rows, without dropout, in their order.
@@ -393,15 +394,18 @@ class Program:
         rows, order = np.asarray(rows), np.arange(len(rows))
         if self._lengths is not None:
             order = np.argsort(self._lengths[rows], kind="stable")
-        plan = filled_plan(rows[order], _PREDICTION_BATCH)
+        plan = plan_in_order(rows[order], _PREDICTION_BATCH)
         widths = self.compiled.widths(plan, self._lengths)
-        request = PredictRequest(self._now(), inputs, plan, widths)
-        outputs = submit(self.compiled, request, self.width)
+        request = PredictRequest(self._trained_values(), inputs, plan, widths)
+        if self.stack is None:
+            (outputs,) = self.compiled.predict([request])
+        else:
+            outputs = self.stack.submit(self.compiled, request, self.width)
         return outputs[: len(rows)][np.argsort(order)]
 
     def attend(self, inputs: np.ndarray) -> np.ndarray | None:
         """Return the model's attention weights for some inputs; see `Forecaster.attend`."""
-        return self.compiled.attend(self._now(), inputs)
+        return self.compiled.attend(self._trained_values(), inputs)
 
     def evaluate(self, rows: np.ndarray) -> float:
         """Return the mean loss over some rows, each with equal weight."""
@@ -409,7 +413,7 @@ class Program:
         losses = self.loss(tf.gather(self.targets, rows), outputs)
         return float(np.mean(np.asarray(losses, np.float64)))
 
-    def _now(self) -> list[np.ndarray]:
+    def _trained_values(self) -> list[np.ndarray]:
         return self._values or _read(self._model.trainable_variables)
 
 

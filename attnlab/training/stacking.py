@@ -23,39 +23,6 @@ Result = TypeVar("Result")
 _not_stackable: weakref.WeakSet = weakref.WeakSet()  # programs whose stacks have failed
 
 
-def submit(program: Any, request: Any, width: int = 1) -> Any:
-    """Return the result of a request, stacked with those of other runs if `width` is above 1.
-
-    An incomplete stack is padded with copies of its first request. Results depend on the stack
-    width (by rounding), never on the other runs.
-
-    Args:
-        program: its method `execute` takes a list of requests of one shape, and returns the result
-            of each.
-        request: what to execute.
-        width: the number of requests in a stack.
-    """
-    run = getcurrent()
-    if isinstance(run, _Run):
-        return run.parent.switch(_Pending(run, program, request, width))
-    (result,) = _execute(program, [request], width)[:1]
-    if isinstance(result, BaseException):
-        raise result
-    return result
-
-
-def width_of(most: int) -> int:
-    """Return the width of this run's stacks: a power of two, at most `most`; 1 if alone."""
-    run = getcurrent()
-    return min(most, run.share) if isinstance(run, _Run) else 1
-
-
-def runs_here() -> int:
-    """Return how many runs are active in this process, including this one."""
-    run = getcurrent()
-    return run.scheduler.runs if isinstance(run, _Run) else 1
-
-
 def _execute(program: Any, requests: list, width: int) -> Sequence[Any]:
     """Return the result of each request, or the error that it raised."""
     if width > 1 and program not in _not_stackable:
@@ -81,7 +48,6 @@ def _execute(program: Any, requests: list, width: int) -> Sequence[Any]:
 class _Run(greenlet):
     """An active run."""
 
-    scheduler: StackScheduler
     number: int  # its index among all runs
     kind: Hashable  # equal for runs that may be stacked
     share: int  # the width of its stacks
@@ -108,10 +74,13 @@ class StackScheduler:
     Args:
         threads: number of stacks that are executed at a time.
         at_a_time: number of runs that are active at a time; None: all.
+
+    Attributes:
+        runs: how many runs are active at a time.
     """
 
-    def __init__(self, threads: int, at_a_time: int | None = None) -> None:
-        self.runs, self._threads, self._at_a_time = 0, threads, at_a_time
+    def __init__(self, threads: int = 1, at_a_time: int | None = None) -> None:
+        self.runs, self._threads, self._at_a_time = 1, threads, at_a_time
         self._compiled: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # program -> forms
         self._under_way: dict[_Run, None] = {}  # active runs in the order of their start
         self._ready: deque[tuple[_Run, Any]] = deque()  # runs to switch to, with their results
@@ -147,11 +116,37 @@ class StackScheduler:
             raise self._stop
         return [self._results[number] for number in range(len(works))]
 
+    def width_of(self, most: int) -> int:
+        """Return the width of the calling run's stacks: a power of two, at most `most`."""
+        run = getcurrent()
+        return min(most, run.share) if isinstance(run, _Run) else 1
+
+    def submit(self, program: Any, request: Any, width: int) -> Any:
+        """Return the result of a request of the calling run, stacked with those of other runs.
+
+        An incomplete stack is padded with copies of its first request. Results depend on the stack
+        width (by rounding), never on the other runs. Outside of `run`, a request has a stack of its
+        own.
+
+        Args:
+            program: its method `execute` takes a list of requests of one shape, and returns the
+                result of each.
+            request: what to execute.
+            width: the number of requests in a stack.
+        """
+        run = getcurrent()
+        if isinstance(run, _Run):
+            return run.parent.switch(_Pending(run, program, request, width))
+        (result,) = _execute(program, [request], width)[:1]
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
     def _new_runs(self, works: Sequence[Callable], kinds: Sequence[Hashable]) -> list[_Run]:
         runs = []
         for number, (work, kind) in enumerate(zip(works, kinds, strict=True)):
             run = _Run(lambda _, work=work: work())
-            run.scheduler, run.number, run.kind = self, number, kind
+            run.number, run.kind = number, kind
             size = -(-kinds.count(kind) // self._threads)  # every thread gets a stack
             run.share = 1 << (size - 1).bit_length()
             run.gr_context = contextvars.copy_context()

@@ -151,17 +151,15 @@ class Parts(NamedTuple):
         widths = [(0, 0)] * (rows.ndim - 1) + [(0, missing)]
         return np.pad(rows, widths, constant_values=padding) if missing else rows
 
-    def sum(self, compute: Callable[[Part | None], Any], like: Any) -> Any:
+    def sum(self, compute: Callable[[Part], Any], like: Any) -> Any:
         """Return the sum of `compute(part)` over all parts.
 
         With several devices, each calls this in its replica context, and all get the sum.
 
         Args:
-            compute: returns nested tensors for a part; None is the whole batch.
+            compute: returns nested tensors for a part.
             like: nested tensors of the same shapes and types.
         """
-        if self.number == 1:
-            return compute(None)
         context = tf.distribute.get_replica_context() if self.devices > 1 else None
         first = self.on_device * context.replica_id_in_sync_group if context else 0
 
@@ -229,12 +227,13 @@ class Step(ABC):
         size, draws = tf.maximum(self.size(batch), 1.0), self.draws(seeds, number, batch)
 
         def of_part(part):
-            rows = batch
-            if part is not None:
-                rows = [rows_of(part, tensor, self.rows_axis) for tensor in batch]
+            rows = [rows_of(part, tensor, self.rows_axis) for tensor in batch]
             return self.gradients(values, draws, rows, size)
 
-        loss, gradients = self._parts.sum(of_part, (size, values))
+        if self._parts == WHOLE:
+            loss, gradients = self.gradients(values, draws, batch, size)
+        else:
+            loss, gradients = self._parts.sum(of_part, (size, values))
         values, states = self.update(states, rate, gradients, values)
         return loss, list(values), list(states)
 

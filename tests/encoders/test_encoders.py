@@ -255,5 +255,5 @@ def test_sentences_are_chosen_by_an_encoder(here, run, source, no_figures):
 def test_learners_on_frozen_encoders_of_their_own_seeds_share_none(learner_of, encoder_runs):
     words = (*CLASSIFY, f"model.path={encoder_runs / 'sweeps/before'}", "model.frozen=true")
     learners = [learner_of(*words, f"seed={seed}") for seed in (0, 1, 0)]
-    first, second, again = (learner.program.compiled for learner in learners)
+    first, second, again = (learner.compiled for learner in learners)
     assert first is again and first is not second

@@ -16,7 +16,8 @@ from run_folders import add_epoch, in_mlflow, make_run
 from attnlab.records.environment import processors
 from attnlab.records.mlflow import connect, store_uri
 from attnlab.records.run_directory import RunDirectory, run_lock
-from attnlab.runner.follow import complete, start_following, wait_for
+from attnlab.runner.follow import complete
+from attnlab.runner.resume import start_following, wait_for
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 
@@ -39,8 +40,8 @@ def started():
 
     yield start
     for follower in followers:
-        follower.process.kill()
-        follower.join()
+        follower.kill()
+        follower.communicate()
 
 
 def until(condition):
@@ -81,7 +82,7 @@ def test_two_processes_and_a_killed_one_make_one_mlflow_run(runs, started, caplo
     run = make_run(runs, state="running")
     first, second = started(run.path), started(run.path)
     until(lambda: epochs(runs) == [1, 2])
-    first.process.send_signal(signal.SIGKILL)
+    first.send_signal(signal.SIGKILL)
     wait_for(first, 60)
     (record,) = caplog.records
     assert "their process died; attnlab runs sync completes both" in record.message
@@ -104,7 +105,7 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
     make_run(runs, seed=2, state="failed")  # of no sweep
     lock.release()
     time.sleep(1)
-    assert follower.is_alive()  # a run of the sweep is still in progress
+    assert follower.poll() is None  # a run of the sweep is still in progress
     late.status.write("failed")
     late.lock.release()
     wait_for(follower, 60)
@@ -135,7 +136,7 @@ def test_a_store_in_trouble_is_one_warning_and_sync_completes_it(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING and "attnlab runs sync" in record.message
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    follower.join(60)  # with the lock released it continues alone
+    follower.wait(60)  # with the lock released it continues alone
     assert complete(RunDirectory(run.path)) == []
     assert epochs(runs) == [1, 2, 3] and state(runs) == ["FAILED"]
 

@@ -70,25 +70,25 @@ def test_a_run_in_a_shared_process_equals_a_separate_one(compose, attnlab, tmp_p
 
 
 def test_settings_outside_the_program_need_no_compilation(learner_of):
-    compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
+    compiled = learner_of(*FIB, "trainer.jit=false").compiled
     for other in (
         *("seed=3", "optimizer.learning_rate=0.1", "schedule=constant", "trainer.epochs=7"),
         *("trainer.patience=3", "trainer.min_delta=0.1", "tracking.weights=none"),
     ):
-        assert learner_of(*FIB, "trainer.jit=false", other).program.compiled is compiled, other
+        assert learner_of(*FIB, "trainer.jit=false", other).compiled is compiled, other
 
 
 @pytest.mark.slow
 def test_settings_inside_the_program_are_compiled_again(learner_of, monkeypatch):
     monkeypatch.setattr(compilation, "_MOST", 99)
-    compiled = learner_of(*FIB, "trainer.jit=false").program.compiled
+    compiled = learner_of(*FIB, "trainer.jit=false").compiled
     for other in (
         *("trainer.jit=true", "trainer.batch_size=11", "trainer.precision=mixed_bfloat16"),
         *("task.history=7", "task.validation=0.3", "attention=luong_global", "model.dropout=0.1"),
         *("attention.dropout=0.1", "optimizer.beta_1=0.8", "optimizer=sgd", "model.units=5"),
     ):
-        assert learner_of(*FIB, "trainer.jit=false", other).program.compiled is not compiled, other
-    assert learner_of(*FIB, "trainer.jit=false").program.compiled is compiled
+        assert learner_of(*FIB, "trainer.jit=false", other).compiled is not compiled, other
+    assert learner_of(*FIB, "trainer.jit=false").compiled is compiled
 
 
 def test_two_learners_at_once_share_no_variables(learner_of):
@@ -99,7 +99,7 @@ def test_two_learners_at_once_share_no_variables(learner_of):
     first.train(chunk, np.full(chunk.steps, 0.1), 0)
     assert_equal(second.model.get_weights(), before)
     third = learner_of(*FIB, "trainer.jit=false", "seed=2")  # a reused program starts anew
-    assert third.program.compiled is first.program.compiled and third.optimizer.iterations == 0
+    assert third.compiled is first.compiled and third.optimizer.iterations == 0
     assert_equal(third.model.get_weights(), before)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from attnlab.training.plan import (
     Monitor,
     cosine,
-    filled_plan,
     learning_rates,
     length_plan,
+    plan_in_order,
     plateau,
     shuffled_plan,
     similar_plan,
@@ -37,8 +37,8 @@ def test_every_row_is_there_exactly_once(count, batch_size, first, seed, epoch):
     assert (plan.sizes[:-1] == width).all() and plan.sizes[-1] >= 1
 
 
-def test_a_filled_plan_keeps_the_rows_in_their_order():
-    plan = filled_plan(np.array([13, 11, 7, 5, 3]), 2)
+def test_a_plan_in_order_keeps_the_rows_in_their_order():
+    plan = plan_in_order(np.array([13, 11, 7, 5, 3]), 2)
     np.testing.assert_array_equal(plan.indices, [[13, 11], [7, 5], [3, 0]])
     np.testing.assert_array_equal(plan.weights, [[1, 1], [1, 1], [1, 0]])
     assert (plan.indices.dtype, plan.weights.dtype) == (np.int32, np.float32)

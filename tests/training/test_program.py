@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from attnlab.attention.none import NoAttention
 from attnlab.tasks.forecasting.models import RecurrentForecaster
-from attnlab.training.plan import filled_plan, shuffled_plan
+from attnlab.training.plan import plan_in_order, shuffled_plan
 from attnlab.training.program import Compiled, Program
 from attnlab.training.step import InMemoryModel
 
@@ -47,10 +47,15 @@ def make_model(dropout=0.0):
     return Stack([keras.Input((STEPS_IN, 1)), *layers])
 
 
+def program_of(model, optimizer, inputs, targets, lengths=None, jit=False):
+    compiled = Compiled(model, optimizer, squared_error, jit=jit)
+    settings = {"lengths": lengths, "compiled": compiled}
+    return Program(model, optimizer, squared_error, inputs, targets, **settings)
+
+
 def make_program(dropout=0.0, **settings):
     optimizer = keras.optimizers.Adam(0.1)
-    settings = {"jit": False, **settings}
-    return Program(make_model(dropout), optimizer, squared_error, *data(), **settings)
+    return program_of(make_model(dropout), optimizer, *data(), **settings)
 
 
 def plain_epoch(model, optimizer, plan, rates) -> list[float]:
@@ -82,7 +87,7 @@ def test_two_epochs_are_those_of_a_plain_loop(jit):
         # 23 rows in batches of 4: the last batch has one row to fill up.
         plan = shuffled_plan(np.arange(ROWS), 4, seed=3, epoch=epoch)
         assert plan.sizes[-1] == 3
-        losses = program.train(plan, RATES[:6], (epoch - 1) * 6)
+        losses = program.train(plan, RATES[:6], (epoch - 1) * 6).values
         expected = plain_epoch(model, optimizer, plan, RATES[:6])
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
     assert_same_weights(program.model, model, rtol=1e-4, atol=1e-6)
@@ -102,7 +107,7 @@ def test_no_value_of_a_plan_is_compiled_in():
     # XLA compiles anew for every value of a compile-time constant, and says nothing.
     model = RecurrentForecaster(attention=NoAttention(), horizon=HORIZON, cell="simple", units=3)
     model.build((None, STEPS_IN, 1))
-    program = Program(model, keras.optimizers.Adam(), squared_error, *data())
+    program = program_of(model, keras.optimizers.Adam(), *data(), jit=True)
     compiled, calls = program.compiled, []
     train = compiled._train
     compiled._train = lambda *arguments: calls.append(arguments) or train(*arguments)
@@ -110,22 +115,22 @@ def test_no_value_of_a_plan_is_compiled_in():
         plans = [shuffled_plan(np.arange(ROWS), 4, seed=seed, epoch=epoch) for seed in (1, 2)]
         steps = [program.request(plan, RATES[:6] / epoch, epoch) for plan in plans]
         for runs in (steps[:1], steps):
-            program.accept(compiled.train(runs)[0])
+            compiled.train(runs)
     lowered = [train.experimental_get_compiler_ir(*arguments)(stage="hlo") for arguments in calls]
     assert lowered[:2] == lowered[2:] and lowered[0] != lowered[1]
 
 
-def test_variable_values_are_current_before_the_model_is_requested():
+def test_values_are_current_before_the_model_is_requested():
     program = make_program(dropout=0.5)
     plan = shuffled_plan(np.arange(ROWS), 4, 1, 1)
     program.train(plan, RATES[:6], 0)
-    values = program.variable_values()
+    values = program.values()
     variables = program.model.variables
     assert len(values) == len(variables) > len(program.model.trainable_variables)
     for value, variable in zip(values, variables, strict=True):
         np.testing.assert_array_equal(value, variable.numpy())
     variables[0].assign(values[0] + 1.0)  # as by who restores a checkpoint
-    np.testing.assert_array_equal(program.variable_values()[0], values[0] + 1.0)
+    np.testing.assert_array_equal(program.values()[0], values[0] + 1.0)
 
 
 def test_predictions_are_in_order_and_losses_are_means_over_rows():
@@ -158,12 +163,12 @@ def begun(seed: int = 0) -> Program:
 def dropout_losses(seed=0, splits=(7,)) -> tuple[np.ndarray, list[np.ndarray]]:
     """Losses and weights of seven steps with dropout, run at once or in parts."""
     program = begun(seed)
-    plan = filled_plan(np.tile(np.arange(4), 7), 4)
+    plan = plan_in_order(np.tile(np.arange(4), 7), 4)
     losses, first = [], 0
     for steps in splits:
         part = slice(first, first + steps)
         cut = type(plan)(plan.indices[part], plan.weights[part])
-        losses.append(program.train(cut, RATES[part], first))
+        losses.append(program.train(cut, RATES[part], first).values)
         first += steps
     return np.concatenate(losses), program.model.get_weights()
 
@@ -184,7 +189,7 @@ def test_dropout_depends_only_on_seed_and_step(uncut, splits):
 
 def test_dropout_differs_from_step_to_step_and_from_seed_to_seed(uncut):
     program = begun()
-    still = program.train(filled_plan(np.tile(np.arange(4), 7), 4), np.zeros(7), 0)
+    still = program.train(plan_in_order(np.tile(np.arange(4), 7), 4), np.zeros(7), 0).values
     assert len(set(still)) == 7
     assert not np.array_equal(dropout_losses(seed=1)[0], uncut[0])
 
@@ -217,15 +222,15 @@ def word_program(has_lengths: bool) -> Program:
     keras.utils.set_random_seed(23)
     model, (tokens, lengths) = MeanOfWords(), words()
     model.build((None, 11))
-    parts = model, keras.optimizers.Adam(), squared_error, tokens.astype(np.int32), data()[1]
-    return Program(*parts, jit=False, lengths=lengths if has_lengths else None)
+    parts = model, keras.optimizers.Adam(), tokens.astype(np.int32), data()[1]
+    return program_of(*parts, lengths if has_lengths else None)
 
 
 def test_padding_of_a_whole_batch_is_not_read_and_nothing_else_changes():
     programs, (_, lengths) = [word_program(has_lengths) for has_lengths in (True, False)], words()
     plan = shuffled_plan(np.arange(ROWS), 4, seed=3, epoch=1)
     rows = np.array([22, 3, 17, 5, 11])
-    losses = [program.train(plan, RATES[:6], 0) for program in programs]
+    losses = [program.train(plan, RATES[:6], 0).values for program in programs]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
     outputs = [program.predict(rows) for program in programs]
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-4, atol=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab.internals import import_tensorflow
-from attnlab.training.stacking import StackScheduler, submit, width_of
+from attnlab.training.stacking import StackScheduler
 
 import_tensorflow()
 
@@ -28,29 +28,33 @@ class Doubling:
         return [2 * run for run in runs]
 
 
-def taking(program, start, times, width=2):
+def taking(stack, program, start, times, width=2):
     """A run that submits steps several times."""
 
     def work():
         result = start
         for _ in range(times):
-            result = submit(program, result, width)
+            result = stack.submit(program, result, width)
         return result
 
     return work
 
 
 def test_each_run_gets_the_results_of_its_own_steps():
-    program = Doubling()
-    works = [taking(program, start, times) for start, times in ((1, 3), (10, 3), (100, 5), (7, 0))]
-    assert StackScheduler(threads=2).run(works) == [8, 80, 3200, 7]
+    program, stack, starts = (
+        Doubling(),
+        StackScheduler(threads=2),
+        ((1, 3), (10, 3), (100, 5), (7, 0)),
+    )
+    works = [taking(stack, program, start, times) for start, times in starts]
+    assert stack.run(works) == [8, 80, 3200, 7]
     assert {len(call) for call in program.calls} == {2}  # also what is left of a stack is full
     assert sum(len(set(call)) for call in program.calls) == 3 + 3 + 5
 
 
 def test_a_request_doesnt_wait_for_other_programs():
     """Fixed: a run whose neighbours had stopped early waited for runs of other programs."""
-    done, waited = threading.Event(), []
+    done, waited, stack = threading.Event(), [], StackScheduler(threads=2)
 
     class Slow(Doubling):
         def execute(self, runs):
@@ -59,30 +63,30 @@ def test_a_request_doesnt_wait_for_other_programs():
             return super().execute(runs)
 
     def alone():
-        taking(Doubling(), 1, 5, width=2)()
+        taking(stack, Doubling(), 1, 5, width=2)()
         done.set()
 
-    StackScheduler(threads=2).run([taking(Slow(), 1, 2, width=1), alone], ["slow", "alone"])
+    stack.run([taking(stack, Slow(), 1, 2, width=1), alone], ["slow", "alone"])
     assert waited == [True]
 
 
 def test_a_run_that_raises_interrupts_the_others():
-    ended, program = [], Doubling()
+    ended, program, stack = [], Doubling(), StackScheduler(threads=2)
 
     def failing():
-        submit(program, 1, 2)
+        stack.submit(program, 1, 2)
         raise ZeroDivisionError("mine")
 
     def others():
         try:
             while True:
-                submit(program, 1, 2)
+                stack.submit(program, 1, 2)
         except KeyboardInterrupt:
             ended.append("interrupted")
             raise
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        StackScheduler(threads=2).run([others, failing, others])
+        stack.run([others, failing, others])
     assert len(ended) == 2
 
 
@@ -103,26 +107,26 @@ def ctrl_c_after(seconds):
 
 @pytest.mark.usefixtures("plain_ctrl_c")
 def test_ctrl_c_reaches_the_run_at_work_and_the_others_at_their_requests():
-    ended, program = [], Doubling()
+    ended, program, stack = [], Doubling(), StackScheduler(threads=2)
 
     def work(waits):
         try:
-            submit(program, 1, 2) if waits else time.sleep(10)
+            stack.submit(program, 1, 2) if waits else time.sleep(10)
         except KeyboardInterrupt:
             ended.append(waits)
             raise
 
     timer = ctrl_c_after(0.2)
     with pytest.raises(KeyboardInterrupt):
-        StackScheduler(threads=2).run([lambda: work(True), lambda: work(False)])
+        stack.run([lambda: work(True), lambda: work(False)])
     timer.join()
     assert sorted(ended) == [False, True] and not program.calls
 
 
 def test_programs_that_cannot_be_stacked_run_one_by_one(caplog):
-    program = Doubling(most=1)
-    works = [taking(program, start, 3) for start in (1, 10, 100)]
-    assert StackScheduler(threads=1).run(works) == [8, 80, 800]
+    program, stack = Doubling(most=1), StackScheduler()
+    works = [taking(stack, program, start, 3) for start in (1, 10, 100)]
+    assert stack.run(works) == [8, 80, 800]
     (warning,) = caplog.messages
     assert (
         warning == "runs train side by side, for they can't be stacked: no converter for NonsenseOp"
@@ -132,27 +136,29 @@ def test_programs_that_cannot_be_stacked_run_one_by_one(caplog):
 @pytest.mark.parametrize(("at_a_time", "most"), [(2, 2), (None, 5)])
 def test_the_next_run_starts_when_one_ends(at_a_time, most):
     under_way, seen, program = set(), [], Doubling()
+    stack = StackScheduler(threads=2, at_a_time=at_a_time)
 
     def work(number):
         under_way.add(number)
         for _ in range(number + 1):
-            submit(program, number, 1)
+            stack.submit(program, number, 1)
             seen.append(len(under_way))
         under_way.remove(number)
         return number
 
     works = [lambda number=number: work(number) for number in range(5)]
-    assert StackScheduler(threads=2, at_a_time=at_a_time).run(works) == [0, 1, 2, 3, 4]
+    assert stack.run(works) == [0, 1, 2, 3, 4]
     assert max(seen) == most
 
 
 def test_stacks_are_powers_of_two_for_every_thread():
     def widths(runs, threads, most):
-        return StackScheduler(threads).run([lambda: width_of(most)] * runs)[0]
+        stack = StackScheduler(threads)
+        return stack.run([lambda: stack.width_of(most)] * runs)[0]
 
     assert [widths(32, 2, most) for most in (1, 8, 32)] == [1, 8, 16]
     assert [widths(runs, 2, 32) for runs in (2, 3, 5, 8, 9)] == [1, 2, 4, 4, 8]
-    assert width_of(32) == 1
+    assert StackScheduler().width_of(32) == 1
 
 
 # Learners
@@ -184,11 +190,11 @@ def learners(learner_of):
     return learners
 
 
-def epochs(learner, count=5, rate=0.01, width=1):
+def epochs(learner, stack=None, width=1, count=5, rate=0.01):
     """A run of some epochs: its losses, those of validation among them, and its weights."""
 
     def work():
-        learner.width, losses, done = width, [], 0
+        learner.stack, learner.width, losses, done = stack, width, [], 0
         for epoch in range(1, count + 1):
             for chunk in learner.chunks(epoch):
                 losses += [*learner.train(chunk, np.full(chunk.steps, rate), done).values]
@@ -227,8 +233,9 @@ OTHERS = ("pooling", "luong_local", "scaled_dot_product", "multi_head")
 )
 def test_stacked_runs_agree_with_separate_runs(learners, caplog, overrides):
     alone = [epochs(learner)() for learner in learners(*overrides)]
-    works = [epochs(learner, width=2) for learner in learners(*overrides)]
-    for one, other in zip(StackScheduler(threads=2).run(works), alone, strict=True):
+    stack = StackScheduler(threads=2)
+    works = [epochs(learner, stack, width=2) for learner in learners(*overrides)]
+    for one, other in zip(stack.run(works), alone, strict=True):
         assert_agree(one, other)
     assert not caplog.messages  # they were stacked
 
@@ -236,13 +243,16 @@ def test_stacked_runs_agree_with_separate_runs(learners, caplog, overrides):
 def test_a_run_doesnt_depend_on_its_neighbours_to_the_bit(learners):
     overrides = (*BAHDANAU, "trainer.jit=true")
     (only,) = learners(*overrides, seeds=(5,))
-    expected = epochs(only, 2, width=4)()  # fills its stack itself
+    stack = StackScheduler()
+    expected = epochs(only, stack, 4, count=2)()  # fills its stack itself
     others = learners(*overrides, seeds=(1, 5, 2, 3))
     others[0].model.set_weights([np.full_like(w, np.nan) for w in others[0].model.get_weights()])
     rates = (0.01, 0.01, 3e4, 0.002)
-    works = [epochs(learner, 2, rate, 4) for learner, rate in zip(others, rates, strict=True)]
-    works[3:] = [epochs(others[3], 1, 0.002, 4)]  # stops early
-    results = StackScheduler(threads=1).run(works)
+    works = [
+        epochs(learner, stack, 4, 2, rate) for learner, rate in zip(others, rates, strict=True)
+    ]
+    works[3:] = [epochs(others[3], stack, 4, 1, 0.002)]  # stops early
+    results = stack.run(works)
     assert np.isnan(results[0][0]).all()
     for one, other in zip(results[1], expected, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -37,7 +37,7 @@ class AnsweringLearner(InMemoryLearner):
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` in nats over windows, `val_exact_match` and `val_f1` over questions."""
         part = self._task.data.parts["validation"]
-        logits = self.program.predict(self.rows["validation"])
+        logits = self.predict(self.rows["validation"])
         answers = [answer.text for answer in self._task.predicted_answers(logits, part)]
         scores = measure(part.questions, answers)
         loss = self._task.mean_loss(logits, part)
@@ -45,7 +45,7 @@ class AnsweringLearner(InMemoryLearner):
 
     def report(self) -> Report:
         """Score the answers of the test part and the baselines."""
-        return self._task.report(self.program.predict(self.rows["test"]))
+        return self._task.report(self.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return `attention_on_questions` of the test part, with `index` and `right` (N,)."""
@@ -53,9 +53,9 @@ class AnsweringLearner(InMemoryLearner):
         numbers = example_rows(len(whole))
         part = task.part_of([whole.questions[number] for number in numbers])
         windows = np.isin(whole.rows.owners, numbers)
-        predicted = task.predicted_answers(self.program.predict(self.rows["test"][windows]), part)
+        predicted = task.predicted_answers(self.predict(self.rows["test"][windows]), part)
         arrays = attention_on_questions(
-            part, predicted, task.question_places, task.words, self.program.attend
+            part, predicted, task.question_places, task.words, self.attend
         )
         if arrays is None:
             return None

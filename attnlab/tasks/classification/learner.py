@@ -29,7 +29,7 @@ class ClassificationLearner(InMemoryLearner):
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return `val_loss` in nats and `val_accuracy`."""
-        logits = self.program.predict(self.rows["validation"])
+        logits = self.predict(self.rows["validation"])
         labels = self._task.data.parts["validation"].labels
         losses = np.asarray(self._task.loss(labels, logits), np.float64)
         accuracy = np.mean(logits.argmax(axis=-1) == labels)
@@ -37,7 +37,7 @@ class ClassificationLearner(InMemoryLearner):
 
     def report(self) -> Report:
         """Score the predictions for the test part, and the baselines."""
-        return self._task.report(self.program.predict(self.rows["test"]))
+        return self._task.report(self.predict(self.rows["test"]))
 
     def examples(self) -> dict[str, Any] | None:
         """Return the attention on test items at equal distances; None without attention.
@@ -48,10 +48,10 @@ class ClassificationLearner(InMemoryLearner):
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         numbers = example_rows(len(test))
         inputs = test.inputs[numbers]
-        weights = self.program.attend(inputs)
+        weights = self.attend(inputs)
         if weights is None:
             return None
-        predicted = self.program.predict(self.rows["test"][numbers]).argmax(axis=-1)
+        predicted = self.predict(self.rows["test"][numbers]).argmax(axis=-1)
         return {
             **self._task.readable(inputs),
             "weights": np.asarray(weights, np.float32).astype(np.float16),

@@ -24,7 +24,7 @@ def _error(name: str, label: str, **more: Any) -> Metric:
 KIND = Kind(
     name="forecasting",
     models=KindModels(
-        learner=f"{_HERE}.learner:ForecastLearner",
+        learner=f"{_HERE}.models:ForecastLearner",
         classes={
             "rnn": f"{_HERE}.models:make_recurrent",
             "transformer": f"{_HERE}.transformer:TransformerForecaster",

@@ -1,16 +1,17 @@
-"""Forecasters, and the recurrent ones, which attend once or at every step of a decoder."""
+"""Forecasters and their learner; the recurrent ones attend once, or at every decoder step."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
+from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
 from attnlab.layers.recurrent import (
     AttentionReadout,
@@ -18,14 +19,21 @@ from attnlab.layers.recurrent import (
     StackedCells,
     through_time,
 )
-from attnlab.tasks.forecasting.measures import Examples, ridge
+from attnlab.tasks.attention import MOST_ITEMS
+from attnlab.tasks.forecasting.measures import Examples, interval_ends, ridge
+from attnlab.tasks.in_memory import InMemoryLearner
 from attnlab.training.compilation import Border, is_faster_with_xla
 from attnlab.training.step import InMemoryModel
+
+if TYPE_CHECKING:
+    from attnlab.tasks.base import Report
+    from attnlab.tasks.forecasting.task import ForecastingTask
 
 # Keeps a window of zeros finite; 5 % of the range of data scaled by min-max.
 _LEAST_SCALE = 0.05
 # Most state values per stack, by measurement, and most models per stack.
 _STACK_VALUES, _MOST_STACKED = 4096, 32
+_MOST_HEADS, _MOST_CELLS = 8, 48  # of the recorded attention
 
 
 class Forecaster(InMemoryModel, ABC):
@@ -96,7 +104,7 @@ class Forecaster(InMemoryModel, ABC):
     def build(self, history_shape) -> None:
         """Create the weights for histories of shape (B, S, 1 + K)."""
         batch, steps, _ = history_shape
-        self.head.build((batch, self._build_features(tuple(history_shape))))
+        self.head.build((batch, self._build_network(tuple(history_shape))))
         if self.highway == "all":
             self.highway = steps
         if self.highway:
@@ -115,7 +123,7 @@ class Forecaster(InMemoryModel, ABC):
         """Return the forecast (B, horizon) from the result of `encode`."""
         window, encoded, *level = encoded
         straight = self._linear_terms(window)
-        forecast = ops.cast(self._forecast(encoded, straight, training), "float32")
+        forecast = ops.cast(self._network(encoded, straight, training)[0], "float32")
         for part in straight:
             forecast = forecast + part
         if self.normalization == "none":
@@ -125,7 +133,7 @@ class Forecaster(InMemoryModel, ABC):
     def attend(self, history):
         """Return attention weights (B, H, T, S); None if the model has no attention."""
         window, encoded, *_ = self.encode(history, False)
-        return self._weights(encoded, self._linear_terms(window))
+        return self._network(encoded, self._linear_terms(window), False)[1]
 
     def fit_highway(self, train: Examples, held_out: Examples | None = None) -> None:
         """Set the linear part to the ridge regression of the targets; see `ridge`.
@@ -182,21 +190,16 @@ class Forecaster(InMemoryModel, ABC):
     def _encode_window(self, window, training):
         return window
 
-    def _forecast(self, encoded, straight, training):
-        """Return the network's part of the forecast, (B, horizon)."""
-        return self.head(self._features(encoded, training)[0])
-
-    def _weights(self, encoded, straight):
-        output = self._features(encoded, False)[1]
-        return None if output is None else output.weights
+    @abstractmethod
+    def _build_network(self, history_shape: tuple) -> int:
+        """Create the weights of `_network` but the head's, and return the width that it reads."""
 
     @abstractmethod
-    def _build_features(self, history_shape: tuple) -> int:
-        """Create the weights of `_features`, and return the width of its result."""
+    def _network(self, encoded, straight, training) -> tuple[Any, Any]:
+        """Return the network's part of the forecast (B, horizon), and attention weights or None.
 
-    @abstractmethod
-    def _features(self, encoded, training) -> tuple[keras.KerasTensor, AttentionOutput | None]:
-        """Return the input of the head, and the output of the attention."""
+        `encoded` is the result of `_encode_window`, `straight` that of `_linear_terms`.
+        """
 
 
 class RecurrentForecaster(AttentionReadout, Forecaster):
@@ -227,24 +230,20 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
     def _values_per_item(self) -> int:
         return self.encoder.width
 
-    def _build_features(self, history_shape: tuple) -> int:
+    def _build_network(self, history_shape: tuple) -> int:
         self.encoder.build(history_shape)
         return self.build_look((*history_shape[:2], self.encoder.width))
 
     def _encode_window(self, window, training):
         return self.encoder(window, training=training)
 
-    def _features(self, encoded, training):
-        states, last_state = encoded
+    def _network(self, encoded, straight, training):
+        states, state = encoded
         if self.reads == "state":
-            return last_state, None
-        output = self._look(last_state[:, None], self.attention.project(states), training)
-        return self.read(output.context[:, 0], last_state), output
-
-    def _look(self, queries, memory: ProjectedMemory, training) -> AttentionOutput:
-        """Attend with queries (B, T, W), all at the position of the last value of the history."""
-        steps = memory.values.shape[-2]
-        return self.attention(queries, memory, start_index=steps - 1, training=training)
+            return self.head(state), None
+        memory, last = self.attention.project(states), states.shape[-2] - 1
+        output = self.attention(state[:, None], memory, start_index=last, training=training)
+        return self.head(self.read(output.context[:, 0], state)), output.weights
 
 
 class EncoderDecoderForecaster(RecurrentForecaster):
@@ -287,29 +286,36 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         """Return 1: the loop over the steps of a decoder does not support stacked runs."""
         return 1
 
-    def _build_features(self, history_shape: tuple) -> int:
+    def _build_network(self, history_shape: tuple) -> int:
         width = self.encoder.width
         entering = self.attention.context_width(width, width) if self.before else 0
         self.cells.build((None, self.at_once), entering)
-        return super()._build_features(history_shape)
+        return super()._build_network(history_shape)
 
     def _encode_window(self, window, training):
         newest = window[..., -self.at_once :, 0]
         return self.encoder.encode(window, training=training), newest
 
-    def _forecast(self, encoded, straight, training):
+    def _network(self, encoded, straight, training):
         steps, _ = self._decode_steps(encoded, straight, training)
-        return ops.reshape(steps, (-1, len(self.ahead) * self.at_once))[:, : self.horizon]
+        steps = ops.reshape(steps, (-1, len(self.ahead) * self.at_once))
+        return steps[:, : self.horizon], None
 
-    def _weights(self, encoded, straight):
+    def attend(self, history):
+        """Return attention weights (B, H, T, S), with a query per decoder step."""
         if self.reads == "state":
             return None
-        _, queries = self._decode_steps(encoded, straight, False)
+        window, encoded, *_ = self.encode(history, False)
+        _, queries = self._decode_steps(encoded, self._linear_terms(window), False)
         memory = self.attention.project(encoded[0].states)
         # One at a time: a mechanism may treat several queries as consecutive positions.
         look = partial(self._look, memory=memory, training=False)
         weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(queries, 0, 1))
         return ops.moveaxis(weights[..., 0, :], 0, 2)
+
+    def _look(self, query, memory: ProjectedMemory, training) -> AttentionOutput:
+        last = memory.values.shape[-2] - 1
+        return self.attention(query, memory, start_index=last, training=training)
 
     def _decode_steps(self, encoded, straight, training) -> tuple:
         """Return the forecasts of all steps, (B, T, at_once), and their queries, (B, T, W)."""
@@ -356,3 +362,81 @@ def make_recurrent(at_once: int | None = None, **settings: Any) -> RecurrentFore
     """Make a recurrent forecaster, with a decoder if `at_once` is given."""
     cls = RecurrentForecaster if at_once is None else EncoderDecoderForecaster
     return cls(at_once=at_once, **settings)
+
+
+class ForecastLearner(InMemoryLearner):
+    """Trains a forecaster on the windows of its task; see `Learner`."""
+
+    def __init__(self, config: RunConfig, task: ForecastingTask, model: keras.Model) -> None:
+        self._task = task
+        parts = task.splits.parts
+        inputs = {name: windows.history for name, windows in parts.items()}
+        targets = {name: windows.target for name, windows in parts.items()}
+        if model.fitted:
+            model.fit_highway(*((inputs[name], targets[name]) for name in parts if name != "test"))
+        faster = model.faster_with_xla
+        super().__init__(config, model, task.loss, inputs, targets, faster_with_xla=faster)
+
+    def validate(self, epoch: int) -> dict[str, float]:
+        """Return `val_loss`, the mean over the validation windows."""
+        rows = self.rows["validation"]
+        return {"val_loss": self.evaluate(rows)} if len(rows) else {}
+
+    def report(self) -> Report:
+        """Score the test forecast and the baselines, with a prediction interval if one is known."""
+        forecast = self.predict(self.rows["test"])
+        if not len(self.rows["validation"]):
+            return self._task.report(forecast, "test")
+        ends = interval_ends(self._validation_errors())
+        has_interval = bool(np.isfinite(ends[:, : forecast.shape[1]]).all())
+        return self._task.report(forecast, "test", ends if has_interval else None)
+
+    def _validation_errors(self) -> np.ndarray:
+        """Return target - forecast in model units, (n, K); later steps use forecasts as history."""
+        rows, expected = self.rows["validation"], self._task.validation_targets()
+        histories, steps = self.inputs.numpy(), self.inputs.shape[1]
+        forecast = self.predict(rows)
+        while forecast.shape[1] < expected.shape[1]:
+            inputs = histories.copy()
+            inputs[rows, :, 0] = np.hstack([histories[rows, :, 0], forecast])[:, -steps:]
+            forecast = np.hstack([forecast, self.predict(rows, inputs)])
+        windows = self._task.splits.parts["validation"]
+        made = self._task.report_units(forecast[:, : expected.shape[1]], windows)
+        return (expected - made) / self._task.report_scaler(windows).scale
+
+    def examples(self) -> dict[str, np.ndarray] | None:
+        """Return attention weights on a few test windows, in order of time.
+
+        - `weights` (N, H, T, S), of at most 8 heads; for several queries per window the mean over
+          the windows, N = 1, and longer maps are coarser, see `coarser`;
+        - `history` (N, S) in the units of the report, and `labels` (N,) of the first targets;
+        - `ahead` (T,), for a decoder only: the first step that each query forecasts.
+        """
+        test = self._task.splits.parts["test"]
+        rows = test.spread(MOST_ITEMS)
+        windows = test.take(rows[np.argsort(test.index[rows], kind="stable")])
+        weights = self.attend(windows.history)
+        if weights is None:
+            return None
+        weights = np.asarray(weights, np.float32)[:, :_MOST_HEADS]
+        if weights.shape[2] > 1:
+            weights = coarser(weights.mean(axis=0, keepdims=True), _MOST_CELLS)
+        labels = [str(time) for time in windows.times[:, 0]]
+        if windows.ids is not None:
+            labels = [f"{name} {label}" for name, label in zip(windows.ids, labels, strict=True)]
+        ahead = self.model.ahead
+        return {
+            "weights": weights.astype(np.float16),
+            "history": self._task.report_units(windows.history[:, :, 0], windows),
+            "labels": np.array(labels),
+            **({} if ahead is None else {"ahead": np.array(ahead)}),
+        }
+
+
+def coarser(maps: np.ndarray, most: int) -> np.ndarray:
+    """Average neighbouring cells of maps (..., T, S), to at most `most` cells per side."""
+    for axis in (-2, -1):
+        size = maps.shape[axis]
+        cells = np.array_split(np.arange(size), min(size, most))
+        maps = np.stack([maps.take(cell, axis).mean(axis) for cell in cells], axis)
+    return maps

@@ -48,15 +48,15 @@ class TransformerForecaster(EncoderStack, Forecaster):
             return self.position.max_length
         return self.encoder[0].attention.fixed_length
 
-    def _build_features(self, history_shape: tuple) -> int:
+    def _build_network(self, history_shape: tuple) -> int:
         batch, steps, _ = history_shape
         shape = (batch, steps, self.units)
         self.embed.build(history_shape)
         self.build_stack(shape)
         return self.units
 
-    def _features(self, history, training):
+    def _network(self, history, straight, training):
         vectors = self.position(self.embed(history))
         vectors = self.embedding_dropout(vectors, training=training)
         vectors, output = self.through_stack(vectors, training=training)
-        return self.normed(vectors[:, -1]), output
+        return self.head(self.normed(vectors[:, -1])), None if output is None else output.weights

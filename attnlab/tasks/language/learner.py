@@ -18,10 +18,10 @@ from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report
 from attnlab.tasks.text_task import text_settings
 from attnlab.training.compilation import is_faster_with_xla, step_operations
-from attnlab.training.plan import BatchPlan, filled_plan
+from attnlab.training.plan import BatchPlan, StepLosses, plan_in_order
 
 if TYPE_CHECKING:
-    from attnlab.tasks.base import Losses, Report
+    from attnlab.tasks.base import Report
     from attnlab.tasks.language.masked_words import MaskedWords
     from attnlab.tasks.language.models.masked import MaskedWordModel
     from attnlab.tasks.language.models.model import LanguageModel
@@ -70,14 +70,14 @@ class LanguageLearner(InMemoryLearner):
         random = np.random.default_rng([self._seed, epoch])
         places = len(self._stream) - self._task.context
         starts = random.integers(0, places, self._task.windows_per_epoch)
-        return self.in_chunks(filled_plan(starts, min(self._batch_size, len(starts))))
+        return self.in_chunks(plan_in_order(starts, min(self._batch_size, len(starts))))
 
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:  # noqa: D102
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> StepLosses:  # noqa: D102
         if self._stream is None:
             return super().train(chunk, rates, first_step)
         width = self._task.context + 1
         windows = self._stream.tokens(chunk.indices[..., None] + np.arange(width))
-        self.program.feed(windows.reshape(-1), windows[0, 0])
+        self.feed(windows.reshape(-1), windows[0, 0])
         firsts = np.arange(chunk.indices.size, dtype=np.int32) * width
         plan = BatchPlan(firsts.reshape(chunk.indices.shape), chunk.weights)
         return super().train(plan, rates, first_step)
@@ -89,7 +89,7 @@ class LanguageLearner(InMemoryLearner):
         missing if validation has one.
         """
         scored, size = self._validation
-        self.program.fill_model()  # the scorer reads its variables
+        self.fill_model()  # the scorer reads its variables
         scores = self._scorer(scored)
         losses = scores.losses[scored.has_target]
         values = {"val_loss": float(losses.mean(dtype=np.float64))}
@@ -118,7 +118,7 @@ class LanguageLearner(InMemoryLearner):
 
     def report(self) -> Report:
         """Score the test part and the baselines, and write a sample of a text."""
-        self.program.fill_model()
+        self.fill_model()
         report = build_report(self._task, "test", self._scorer(self._task.scored_rows("test")))
         if self._stream is None:
             return report
@@ -151,13 +151,13 @@ class LanguageLearner(InMemoryLearner):
         """
         arrays = {}
         if self._stream is not None:
-            self.program.fill_model()
+            self.fill_model()
             arrays["sample"] = np.array(self._sample())
         labels = self._task.vocabulary.labels(self._example[0][0])
         return arrays | self._attention(self._example[0], labels) or None
 
     def _attention(self, inputs: np.ndarray, labels: Any) -> dict[str, np.ndarray]:
-        weights = self.program.attend(inputs)
+        weights = self.attend(inputs)
         if weights is None:
             return {}
         size = min(int(np.count_nonzero(self._example[1] >= 0)), _SHOWN)
@@ -182,11 +182,11 @@ class MaskedWordLearner(LanguageLearner):
         lengths = None if self._lengths is None else self._rows.lengths
         return self.planned(np.arange(len(self._rows)), lengths, epoch)
 
-    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> Losses:  # noqa: D102
+    def train(self, chunk: BatchPlan, rates: np.ndarray, first_step: int) -> StepLosses:  # noqa: D102
         numbers = chunk.indices.reshape(-1)
         rows = self._rows.pad(numbers, self._task.width)
         lengths = None if self._lengths is None else self._rows.lengths[numbers]
-        self.program.feed(rows, rows, lengths)
+        self.feed(rows, rows, lengths)
         places = np.arange(len(numbers), dtype=np.int32).reshape(chunk.indices.shape)
         return InMemoryLearner.train(self, BatchPlan(places, chunk.weights), rates, first_step)
 

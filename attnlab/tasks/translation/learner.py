@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from attnlab.config.sections import RunConfig
-from attnlab.tasks.base import Learner, Losses, Report
+from attnlab.tasks.base import Learner, Report
 from attnlab.tasks.translation.attention_maps import recorded_examples
 from attnlab.tasks.translation.program import TranslationProgram
 from attnlab.tasks.translation.report import search_rows
@@ -17,7 +17,7 @@ from attnlab.tasks.translation.scores import score
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import pad_batches, pad_pairs
 from attnlab.training.compilation import cached_program, has_gpu, trains_with_xla
-from attnlab.training.plan import token_plan
+from attnlab.training.plan import StepLosses, token_plan
 from attnlab.training.step import Parts, strategy_for
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ class TranslationLearner(Learner):
         )
         return [Batches(plan[first : first + _CHUNK]) for first in range(0, len(plan), _CHUNK)]
 
-    def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> Losses:
+    def train(self, chunk: Batches, rates: np.ndarray, first_step: int) -> StepLosses:
         """Run the steps of a chunk; see `TranslationProgram.train`."""
         rows_of_steps = (self._parts.pad(rows, padding=-1) for rows in chunk)
         batches = [
             pad_pairs(self.model, self._train, rows, self._multiple) for rows in rows_of_steps
         ]
-        return Losses(*self._program.train(batches, rates, first_step))
+        return StepLosses(*self._program.train(batches, rates, first_step))
 
     def validate(self, epoch: int) -> dict[str, float]:
         """Return loss, perplexity and accuracy of tokens; BLEU and chrF, NaN if not due."""

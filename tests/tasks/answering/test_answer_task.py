@@ -117,7 +117,7 @@ def test_another_question_length_in_equal_rows_is_compiled_separately(compose, t
         task = make_task(config)
         task.load()
         start_afresh(0)
-        made.append(make_learner(config, task).program)
+        made.append(make_learner(config, task))
     first, second = made
     assert first.inputs.shape == second.inputs.shape
     assert first.compiled is not second.compiled

@@ -10,8 +10,8 @@ import tensorflow as tf
 from attnlab.config.options import option_class, option_content
 from attnlab.config.sections import Option
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.training.plan import filled_plan
-from attnlab.training.program import Program
+from attnlab.training.plan import plan_in_order
+from attnlab.training.program import Compiled, Program
 
 S, HORIZON, AT_ONCE = 7, 5, 2
 STEPS = 3  # the last one writes a value that is cut off
@@ -179,9 +179,10 @@ def squared_error(target, output):
 def test_a_compiled_epoch_equals_a_plain_loop(jit, cell):
     changes = {"cell": cell, "highway": 2, "normalization": "last"}
     model, plain = make("bahdanau", **changes), make("bahdanau", **changes)
-    program = Program(model, keras.optimizers.SGD(), squared_error, HISTORY, TARGET, jit=jit)
-    plan = filled_plan(np.array([0, 1, 2, 3, 1, 0, 3]), 3)
-    losses = program.train(plan, np.full(plan.steps, 0.1), 0)
+    parts = model, keras.optimizers.SGD(), squared_error
+    program = Program(*parts, HISTORY, TARGET, compiled=Compiled(*parts, jit=jit))
+    plan = plan_in_order(np.array([0, 1, 2, 3, 1, 0, 3]), 3)
+    losses, _ = program.train(plan, np.full(plan.steps, 0.1), 0)
     optimizer = keras.optimizers.SGD(0.1)
     for rows, real, loss in zip(plan.indices, plan.weights, losses, strict=True):
         rows = rows[real == 1]
