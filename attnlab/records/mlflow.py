@@ -168,9 +168,22 @@ def serve(uri: str, runs: Path, host: str, port: int) -> None:
     uvicorn.run(app, host=host, port=port, log_level="warning")
 
 
-def import_ahead() -> None:
-    """Import what `copy` needs for a model, which takes seconds."""
-    import mlflow.pyfunc  # noqa: F401
+@cache
+def prepare_for_models() -> None:
+    """Import and look up what `copy` needs for a model, which takes seconds.
+
+    MLflow lists the modules of all installed packages when it saves the first model.
+    """
+    import mlflow.pyfunc
+
+    with TemporaryDirectory(prefix="attnlab-") as scratch:
+        needed = {"pip_requirements": _requirements()}
+        mlflow.pyfunc.save_model(Path(scratch, "model"), loader_module="attnlab", **needed)
+
+
+def _requirements() -> list[str]:
+    needed = (f"{name}=={metadata.version(name)}" for name in _NEEDED)
+    return [f"attnlab=={__version__}", *needed]
 
 
 def remove_run(folder: Path) -> bool:
@@ -447,10 +460,7 @@ def _add_model(copied: Run, run: RunDirectory, epoch: int, client: MlflowClient)
             data_path=str(data),
             mlflow_model=Model(run_id=run_id, model_id=model.model_id),
             signature=signature,
-            pip_requirements=[
-                f"attnlab=={__version__}",
-                *(f"{name}=={metadata.version(name)}" for name in _NEEDED),
-            ],
+            pip_requirements=_requirements(),
         )
         client.log_model_artifacts(model.model_id, str(folder))
     client.log_outputs(run_id, [LoggedModelOutput(model.model_id, epoch)])

@@ -107,7 +107,7 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
     Returns:
         What failed, as sentences.
     """
-    from attnlab.records.mlflow import connect, copy, import_ahead, own_uri
+    from attnlab.records.mlflow import connect, copy, own_uri, prepare_for_models
 
     problems = []
     try:
@@ -131,7 +131,7 @@ def complete(run: RunDirectory, uri: str | None = None) -> list[str]:
         with suppress(RequestError):
             load(kind_of(run.read_task()).views)
         if is_tracked:
-            import_ahead()
+            prepare_for_models()
     return problems
 
 
