@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pytest
 
@@ -75,8 +75,8 @@ class CommandLine:
             text=True,
         )
 
-    def __call__(self, *arguments: object, **options) -> Outcome:
-        with self.start(*arguments, **options) as process:
+    def __call__(self, *arguments: object) -> Outcome:
+        with self.start(*arguments) as process:
             out, err = process.communicate(timeout=300)
         return Outcome(process.returncode, out, without_latest(err))
 
@@ -88,7 +88,7 @@ class CommandLine:
 class CommandsHere(CommandLine):
     """The same commands in this process: TensorFlow is imported once for all of them."""
 
-    def __call__(self, *arguments: object, **options) -> Outcome:
+    def __call__(self, *arguments: object, stdin: bytes | IO[str] = b"") -> Outcome:
         from attnlab.cli import main
 
         out, err = io.StringIO(), io.StringIO()
@@ -99,6 +99,8 @@ class CommandsHere(CommandLine):
         ):
             patch.chdir(self.folder)
             patch.setenv("ATTNLAB_RUNS", str(self.runs))
+            text = io.TextIOWrapper(io.BytesIO(stdin)) if isinstance(stdin, bytes) else stdin
+            patch.setattr("sys.stdin", text)
             code = main([str(argument) for argument in arguments])
         return Outcome(code, out.getvalue(), without_latest(err.getvalue()))
 

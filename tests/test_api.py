@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import TINY
+from run_folders import write_run
 
 import attnlab
-from attnlab.records.run_directory import RunDirectory
 
 FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enabled=false")
 
@@ -52,7 +52,7 @@ def test_a_result_has_frames_figures_and_a_model(result):
 
 @pytest.mark.parametrize("task, labels", [("classify", ["03", "07"]), ("of somebody else", [3, 7])])
 def test_text_predictions_stay_text(folder, task, labels):
-    run = RunDirectory.create(folder / "runs", task, "none", 0, {"task": {"name": task}})
+    run = write_run(folder / "runs", task=task)
     run.write_predictions({"index": [0, 1], "label": ["03", "07"], "probability": [0.5, 1]})
     table = attnlab.load(run.path).predictions
     assert table["label"].tolist() == labels and table["probability"].tolist() == [0.5, 1]

@@ -165,15 +165,15 @@ def test_wrong_options_for_a_run(here, copied):
         assert_refused(here(*words.split()), sentence)
 
 
-def test_a_model_that_cannot_be_is_refused_before_the_data_are_prepared(here, monkeypatch):
-    from attnlab.tasks.translation.task import Translate
-
-    monkeypatch.setattr(Translate, "load", lambda *_: pytest.fail("the data are prepared"))
+def test_a_model_that_cannot_be_is_refused_before_the_data_are_prepared(here):
+    (here.folder / "pairs.tsv").write_text("no pair")
+    data = ("task=translate", "data=files", "data.path=pairs.tsv")
+    assert_refused(here(*data), "pairs.tsv")
     for words, sentence in (
         ("attention=luong_global model.input_feeding=true model.placement=before_step", "feeding"),
         ("attention=luong_global model.encoder_units=5", "score=dot needs a query and a memory"),
     ):
-        assert_refused(here("task=translate", *words.split()), sentence)
+        assert_refused(here(*data, *words.split()), sentence)
     assert here.run_folders() == []
 
 

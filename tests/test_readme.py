@@ -103,7 +103,7 @@ def mechanism_folder(tmp_path, monkeypatch):
     (folder / "distance.py").write_text(MECHANISM)
     (yaml,) = code("yaml")
     (folder / "distance.yaml").write_text(yaml)
-    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)  # restores the path, which the option extends
     monkeypatch.setenv("ATTNLAB_CONFIG_DIR", str(folder.parent))
     yield folder
     sys.modules.pop("distance", None)

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
         lines = f"name: {name.lower()}\n_target_: wry_module.{name}\ndropout: 0.0\n"
         rules = "rules: {dropout: {type: float}}\n"
         (folder / f"{name.lower()}.yaml").write_text(f"# X.\n{lines}{rules}")
-    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)  # restores the path, which the option extends
     monkeypatch.setenv("ATTNLAB_CONFIG_DIR", "")
     yield tmp_path / "mine"
     sys.modules.pop("wry_module", None)

@@ -7,7 +7,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from compared_runs import BETTER, write_group, write_run
+from compared_runs import BETTER, write_group
+from run_folders import write_run
 
 from attnlab.cli import main
 from attnlab.commands import command

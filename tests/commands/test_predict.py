@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from attnlab.commands import predict
 from attnlab.errors import RequestError
@@ -57,23 +56,22 @@ class Letters(Predictor):
 
 
 @pytest.fixture
-def count(monkeypatch, capsys):
+def count(monkeypatch):
     """Run the command of `Letters`; return its output and its figure."""
     drawn = []
-    monkeypatch.setattr(predict, "load", lambda path: Letters)
     monkeypatch.setattr(predict.options, "find_trained", lambda *words: SimpleNamespace())
     trained = SimpleNamespace(task=None, model=None)
     monkeypatch.setattr(loading.TrainedRun, "load", lambda *words: trained)
     monkeypatch.setattr(predict.options, "save_figure", lambda *words: drawn.append(words))
-    monkeypatch.setattr(Letters, "chunks", [])
-    predictions = SimpleNamespace(command="count", predictor="")
+    predictions = SimpleNamespace(command="count", predictor=f"{__name__}:Letters")
     command = predict.prediction_command(SimpleNamespace(predictions=predictions))
 
     def count(*words: object, piped: bytes = b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
         drawn.clear()
-        command.main(["latest", *map(str, words)], prog_name="count", standalone_mode=False)
-        return capsys.readouterr().out.splitlines(), [*drawn]
+        Letters.chunks.clear()
+        words = ["latest", *map(str, words)]
+        done = CliRunner().invoke(command, words, piped, catch_exceptions=False)
+        return done.stdout.splitlines(), [*drawn]
 
     return count
 

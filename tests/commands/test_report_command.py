@@ -6,7 +6,8 @@ import json
 import re
 
 import pytest
-from compared_runs import BETTER, NONE, write_run
+from compared_runs import BETTER, NONE
+from run_folders import write_run
 
 from attnlab.cli import main
 

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from run_folders import add_epoch, make_run
+from run_folders import add_epoch, write_run
 
 from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
@@ -18,7 +18,9 @@ def runs(tmp_path, monkeypatch):
     """Seven runs with different seeds in the default folder of runs, the last ones unfinished."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
     make(tmp_path, 0, "fib", "none", 9, metrics={"test": {"rmse": 0.5}})
-    make(tmp_path, 1, "fib", "bahdanau", 5, units=8, metrics={"skill": 0.75})
+    make(
+        tmp_path, 1, "fib", "bahdanau", 5, units=8, metrics={"test": {"rmse": 0.25}, "skill": 0.75}
+    )
     sunspots, bleu = {"test": {"rmse": 20.0}, "skill": -0.5}, {"test": {"bleu": 31.25}}
     make(tmp_path, 2, "sunspots", "bahdanau", 4, units=64, sweep="grid", metrics=sunspots)
     bleu |= {"metric": "bleu", "monitor": "val_bleu", "skill": 0.25}
@@ -33,16 +35,12 @@ def make(
     runs, seed, task, attention, days, state="completed", units=4, tracked=True, metrics=(), **more
 ):
     """Write a run that started some days ago."""
-    config = {
-        "model": {"name": "rnn", "units": units},
-        "optimizer": {"learning_rate": 1e-3},
-        "trainer": {"patience": None},
-        "tracking": {"enabled": tracked},
-    }
+    config = {"model.units": units, "optimizer.learning_rate": 1e-3, "tracking.enabled": tracked}
     metrics = {"best_value": 10.0 + seed, "seconds": 10.0 - seed, **dict(metrics)}
     began = datetime.now(timezone.utc) - timedelta(days=days, minutes=1)
-    more["started"] = began.isoformat()
-    return make_run(runs, task, attention, seed, state, config, metrics, **more)
+    entries = {"started": began.isoformat(), **more}
+    options = {"task": task, "state": state, "config": config, "metrics": metrics}
+    return write_run(runs, attention, seed, 1.0, status=entries, **options)
 
 
 def asked(capsys, *words):
@@ -138,11 +136,11 @@ def test_an_unfinished_run_shows_its_best_so_far(tmp_path, capsys):
         run = RunDirectory.create(tmp_path, task, "none", 0, {})
         for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1):
             run.history.append({"epoch": epoch, "val_loss": value, column: value})
-    trained_longer = make_run(tmp_path)
-    add_epoch(trained_longer, 3)
+    trained_longer = write_run(tmp_path, task="fib")
+    add_epoch(trained_longer, 4)
     trained_longer.status.write("failed")
     shown = {row["task"]: (row["monitor"], row["best"]) for row in rows(capsys, "--runs", tmp_path)}
-    assert shown == {**expected, "fib": ("val_loss", pytest.approx(1 / 3))}
+    assert shown == {**expected, "fib": ("val_loss", pytest.approx(1 / 4))}
 
 
 def test_without_runs_the_list_shows_how_to_start_one(tmp_path, monkeypatch, capsys):

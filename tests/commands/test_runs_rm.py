@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 
 import pytest
 from command_line import CommandLine
-from run_folders import in_mlflow, make_run
+from run_folders import mlflow_runs, write_run
 
 from attnlab.records.mlflow import connect, copy, store_uri
 from attnlab.records.run_directory import RunDirectory, hold
@@ -23,7 +22,7 @@ def logged(tmp_path_factory, empty_store):
     client = connect(store_uri(attnlab.runs), attnlab.runs)
     endings = {"none": "completed", "pooling": "completed", "bahdanau": "failed"}
     for seed, (attention, state) in enumerate(endings.items()):
-        copy(make_run(attnlab.runs, "fib", attention, seed, state).path, client)
+        copy(write_run(attnlab.runs, attention, seed, state=state).path, client)
     return attnlab
 
 
@@ -34,42 +33,30 @@ def attnlab(logged, tmp_path):
     return CommandLine(tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def nobody_answers(monkeypatch):
-    """Make standard input empty, so that confirmations get no answer."""
-    with open(os.devnull) as nothing:
-        monkeypatch.setattr("sys.stdin", nothing)
-        yield
-
-
 def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
     states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
     done = here("runs", "rm", "--failed", "--yes")
     assert done.code == 0, done.err
     left = [path for path, state in states.items() if state != "failed"]
-    assert attnlab.run_folders() == left and {*in_mlflow(attnlab.runs)} == {p.name for p in left}
+    assert attnlab.run_folders() == left and {*mlflow_runs(attnlab.runs)} == {p.name for p in left}
     again = here("runs", "rm", "--failed", "--yes")
     assert again.code == 0
     assert again.out.startswith("None of the 2 runs satisfies all filters.")
     done = here("runs", "rm", left[0], "--yes")
     assert "Removed 1 run." in done.out and "mlflow gc" in done.out and left[0].name in done.out
-    assert attnlab.run_folders() == left[1:] and len(in_mlflow(attnlab.runs)) == 1
+    assert attnlab.run_folders() == left[1:] and len(mlflow_runs(attnlab.runs)) == 1
 
 
-class Terminal(io.StringIO):
-    """The words that a person types."""
-
-    def isatty(self):
-        return True
-
-
-def test_rm_asks_for_confirmation(attnlab, here, monkeypatch):
-    for answer, left in (("n", 3), ("y", 2)):
-        monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
-        done = here("runs", "rm", "latest")
+def test_rm_asks_for_confirmation(attnlab, here):
+    for answer, left in ((b"n\n", 3), (b"y\n", 2)):
+        person, terminal = os.openpty()
+        os.write(person, answer)
+        with open(terminal) as stdin:
+            done = here("runs", "rm", "latest", stdin=stdin)
+        os.close(person)
         assert done.code == 0 and "Remove 1 run?" in done.out
-        assert ("Nothing was removed." in done.out) == (answer == "n")
-        assert len(attnlab.run_folders()) == len(in_mlflow(attnlab.runs)) == left
+        assert ("Nothing was removed." in done.out) == (left == 3)
+        assert len(attnlab.run_folders()) == len(mlflow_runs(attnlab.runs)) == left
 
 
 def test_rm_refuses_what_is_unclear(attnlab, here):
@@ -85,7 +72,7 @@ def test_rm_refuses_what_is_unclear(attnlab, here):
     shutil.copytree(first, first.parents[1] / "dot" / first.name)
     done = here("runs", "rm", first.name, "--yes")
     assert done.code == 2 and "fits 2 runs" in done.err
-    assert {*before} < {*attnlab.run_folders()} and len(in_mlflow(attnlab.runs)) == 3
+    assert {*before} < {*attnlab.run_folders()} and len(mlflow_runs(attnlab.runs)) == 3
 
 
 def test_rm_refuses_a_run_on_which_a_process_works(attnlab, here):
@@ -93,12 +80,12 @@ def test_rm_refuses_a_run_on_which_a_process_works(attnlab, here):
     with hold(path):
         done = here("runs", "rm", path, "--yes")
     assert done.code == 2 and "another process is working in this folder" in done.err
-    run = make_run(attnlab.runs, state="running")  # this process is its owner
+    run = write_run(attnlab.runs, state="running")  # this process is its owner
     for words in ([run.path], ["--attention", "none"]):
         done = here("runs", "rm", *words, "--yes")
         assert done.code == 2
         assert done.err == f"attnlab: RUN: {run.path} is running: stop it first.\n"
-    assert len(attnlab.run_folders()) == 4 and len(in_mlflow(attnlab.runs)) == 3
+    assert len(attnlab.run_folders()) == 4 and len(mlflow_runs(attnlab.runs)) == 3
 
 
 def test_rm_removes_damaged_and_half_deleted_folders_once(attnlab, here):
@@ -110,7 +97,7 @@ def test_rm_removes_damaged_and_half_deleted_folders_once(attnlab, here):
     done = here("runs", "rm", *words, "--yes")
     assert done.code == 0, done.err
     assert "Removed 3 runs." in done.out
-    assert attnlab.run_folders() == [] and in_mlflow(attnlab.runs) == {}
+    assert attnlab.run_folders() == [] and mlflow_runs(attnlab.runs) == {}
 
 
 def test_a_removal_that_was_killed_is_finished_by_the_next(attnlab, here):

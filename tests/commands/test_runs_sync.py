@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from command_line import CommandLine
-from run_folders import in_mlflow, make_run
+from run_folders import mlflow_runs, write_run
 
 from attnlab.records.files import read_json
 
@@ -31,39 +31,39 @@ def test_sync_makes_the_figures_and_the_copy_of_a_run(trained, moved, here):
         assert {path.name for path in (moved / "plots").iterdir()} == {
             path.name for path in (trained.folder / "plots").iterdir()
         }
-        (there,) = in_mlflow(here.runs, "series").values()
+        (there,) = mlflow_runs(here.runs, "series").values()
         assert there.info.run_id == read_json(moved / "status.json")["mlflow_run_id"]
-    (before,) = in_mlflow(trained.attnlab.runs, "series").values()
+    (before,) = mlflow_runs(trained.attnlab.runs, "series").values()
     assert (there.data.metrics, there.data.params) == (before.data.metrics, before.data.params)
     assert there.info.start_time == before.info.start_time
 
 
 def test_sync_leaves_out_untracked_runs_unless_a_store_is_named(here, tmp_path):
-    tracking = {"enabled": False, "uri": None, "weights": "none"}
-    make_run(here.runs, state="failed", config={"tracking": tracking})
+    write_run(here.runs, state="failed", config={"tracking.enabled": False})
     assert here("runs", "sync").code == 0
     assert not (here.runs / "mlflow.db").exists()
     other = tmp_path / "other"
     other.mkdir()
     assert here("runs", "sync", "--uri", f"sqlite:///{other}/mlflow.db").code == 0
-    assert len(in_mlflow(other)) == 1
+    assert len(mlflow_runs(other)) == 1
 
 
 def test_sync_reports_a_damaged_run_and_copies_the_others(here, empty_store):
     here.runs.mkdir()
     shutil.copy(empty_store, here.runs / "mlflow.db")
-    damaged, _ = (make_run(here.runs, seed=seed, state="failed", sweep="s") for seed in (0, 1))
+    options = {"state": "failed", "status": {"sweep": "s"}}
+    damaged, _ = (write_run(here.runs, seed=seed, **options) for seed in (0, 1))
     (damaged.path / "config.yaml").write_text("task: 1")
     done = here("runs", "sync")
     assert done.code == 2 and "config.yaml" in done.err or "damaged" in done.err
-    assert len(in_mlflow(here.runs)) == 2  # a run, and that of its sweep
+    assert len(mlflow_runs(here.runs)) == 2  # a run, and that of its sweep
 
 
 def test_another_folder_is_followed_by_a_command(attnlab: CommandLine, empty_store):
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")
-    run = make_run(attnlab.runs, state="killed")
+    run = write_run(attnlab.runs, state="killed")
     done = attnlab("runs", "sync", "--follow", run.path)
     assert (done.code, done.out) == (0, "")
-    (there,) = in_mlflow(attnlab.runs).values()
+    (there,) = mlflow_runs(attnlab.runs).values()
     assert there.info.status == "KILLED"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from run_folders import make_run
+from run_folders import write_run
 
 from attnlab.commands.options import find, find_trained, has_weights, is_completed, is_interrupted
 from attnlab.errors import RequestError
@@ -17,18 +17,16 @@ from attnlab.tasks.translation.kind import KIND as TRANSLATION
 def runs(tmp_path) -> dict[str, RunDirectory]:
     """Runs in the order of their start, the last one damaged."""
     made = {
-        "killed translation": make_run(tmp_path, "translate", state="killed"),
-        "translation": make_run(tmp_path, "translate"),
-        "masked words": make_run(tmp_path, "masked_words"),
-        "forecast": make_run(tmp_path, "fib"),
-        "killed forecast": make_run(tmp_path, "sunspots", state="killed"),
-        "failed": make_run(tmp_path, "fib", state="failed"),
-        "damaged": make_run(tmp_path, "fib"),
+        "killed translation": write_run(tmp_path, task="translate", state="killed"),
+        "translation": write_run(tmp_path, task="translate"),
+        "masked words": write_run(tmp_path, task="masked_words"),
+        "forecast": write_run(tmp_path, task="fib"),
+        "killed forecast": write_run(tmp_path, task="sunspots", state="killed"),
+        "failed": write_run(tmp_path, task="fib", state="failed"),
+        "damaged": write_run(tmp_path, task="fib"),
     }
     for path in made["failed"].path.glob("weights/*"):
         path.unlink()
-    for number, run in enumerate(made.values()):
-        run.status.write(started=f"2026-01-0{number + 1}T00:00:00+00:00")
     (made["damaged"].path / "status.json").write_text("{")
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from run_folders import make_run
+from run_folders import write_run
 
 TEXT = (
     "The bank raised its rates on Monday. Rates of the bank are high. A fox lives\nin the forest. "
@@ -20,13 +20,14 @@ def lab(here):
 def test_one_sentence_is_printed_per_line_in_text_order(lab):
     code, out, err = lab("summarize", "article.txt", "--sentences", "3")
     assert code == 0, err
+    assert lab("summarize", "-", "--sentences", "3", stdin=TEXT.encode()).out == out
     whole = " ".join(TEXT.split())
     places = [whole.index(line) for line in out.splitlines()]
     assert len(places) == 3 and places == sorted(places)
 
 
 def test_a_wrong_request_gets_one_sentence(lab):
-    make_run(lab.runs, "fib")
+    write_run(lab.runs)
     (lab.folder / "empty.txt").write_text("\n")
     for words, message in (
         (("nowhere.txt",), "FILE: nowhere.txt can't be read"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import BETTER, NONE, SAME, compared, only, write_forecast, write_group, write_run
+from compared_runs import BETTER, NONE, SAME, compared, only, write_group
+from run_folders import write_forecast, write_run
 from scipy import stats
 
 from attnlab.comparison.charts import baseline_values

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import BETTER, NONE, write_group, write_run
+from compared_runs import BETTER, NONE, write_group
+from run_folders import write_run
 from scipy import stats
 
 from attnlab.comparison.comparison import Options

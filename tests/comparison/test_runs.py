@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compared_runs import BETTER, NONE, compared, only, write_group, write_run
+from compared_runs import BETTER, NONE, compared, only, write_group
+from run_folders import write_run
 
 NO = "no attention"
 

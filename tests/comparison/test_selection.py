@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 
 import pytest
-from compared_runs import write_run
+from run_folders import write_run
 
 from attnlab.comparison.selection import Filters, choose_runs, none_fits
-from attnlab.records.run_directory import RunDirectory, list_runs
+from attnlab.records.run_directory import list_runs
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     config = {
-        "attention": {"name": "luong_local", "window": None},
-        "trainer": {"learning_rate": 1e-3, "jit": True},
-        "data": {"languages": ["de", "en"], "name": "New York"},
-        "tracking": {"enabled": False},
-        "seed": 3,
+        "attention.window": None,
+        "trainer.learning_rate": 1e-3,
+        "trainer.jit": True,
+        "data.languages": ["de", "en"],
+        "data.name": "New York",
+        "tracking.enabled": False,
     }
     runs = tmp_path_factory.mktemp("runs")
-    return RunDirectory.create(runs, "fib", "luong_local", 3, config, sweep="grid")
+    options = {"task": "fib", "config": config, "status": {"sweep": "grid"}}
+    return write_run(runs, "luong_local", 3, **options)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from run_folders import add_epoch, make_run, write_metrics
+from run_folders import add_epoch, write_metrics, write_run
 
 from attnlab.errors import RequestError
 from attnlab.records import mlflow
@@ -22,7 +22,7 @@ from attnlab.records.mlflow import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's own
-BEST = {"tracking": {"enabled": True, "uri": None, "weights": "best"}}
+BEST = {"tracking.weights": "best"}
 
 
 @pytest.fixture
@@ -58,13 +58,13 @@ def all_runs(client):
 
 
 def test_a_run_is_copied_while_it_trains_and_when_it_has_ended(runs, client):
-    run = make_run(runs, state="running", config=BEST)
+    run = write_run(runs, state="running", config=BEST)
     run_id = copy(run.path, client)
     live = client.get_run(run_id)
-    assert (live.info.status, live.info.run_name) == ("RUNNING", "fib-none-s0")
-    assert {"task.name": "fib", "seed": "0"}.items() <= live.data.params.items()
-    assert steps(client, run_id, "val_loss") == [1, 2]
-    for epoch in range(3, 401):  # more metrics than fit into one call
+    assert (live.info.status, live.info.run_name) == ("RUNNING", "sunspots-none-s0")
+    assert {"task.name": "sunspots", "seed": "0"}.items() <= live.data.params.items()
+    assert steps(client, run_id, "val_loss") == [1, 2, 3]
+    for epoch in range(4, 401):  # more metrics than fit into one call
         add_epoch(run, epoch)
     assert copy(run.path, client) == run_id
     assert steps(client, run_id, "val_loss") == list(range(1, 401))
@@ -83,46 +83,46 @@ def test_a_run_is_copied_while_it_trains_and_when_it_has_ended(runs, client):
         assert done.info.start_time <= done.info.end_time
         assert (steps(client, run_id, "test_rmse"), done.data.metrics["test_rmse"]) == ([7], 0.25)
         assert names(client, run_id) == [
-            *("config.yaml", "history.csv", "metrics.json"),
+            *("config.yaml", "environment.json", "history.csv", "metrics.json"),
             *("plots/loss.png", "weights/epoch_007.weights.h5"),
         ]
         (model,) = models(client, done)
         assert model.status.value == "READY" and model.tags["attnlab.epoch"] == "7"
         assert "test_rmse" in {metric.key for metric in model.metrics}
         assert read_json(run.path / "status.json")["mlflow_run_id"] == run_id
-    (place,) = client.search_experiments(filter_string="name = 'fib'")
+    (place,) = client.search_experiments(filter_string="name = 'sunspots'")
     for column in ("attention.name", "seed", "test_rmse"):
         assert column in place.tags[f"mlflow.sharedViewState.{mlflow.VIEW}"]
-    assert place.artifact_location == (runs / "artifacts" / "fib").as_uri()
+    assert place.artifact_location == (runs / "artifacts" / "sunspots").as_uri()
     assert newest_page(client).startswith(f"/#/experiments/{place.experiment_id}/runs?")
 
 
 def test_a_run_without_a_result_has_its_state_and_its_epochs(runs, client):
     for state, status in (("failed", "FAILED"), ("killed", "KILLED")):
-        run_id = copy(make_run(runs, state=state, error="why").path, client)
+        run_id = copy(write_run(runs, state=state, status={"error": "why"}).path, client)
         assert client.get_run(run_id).info.status == status
-        assert steps(client, run_id, "val_loss") == [1, 2]
+        assert steps(client, run_id, "val_loss") == [1, 2, 3]
         assert models(client, client.get_run(run_id)) == []
 
 
 def test_a_run_that_is_trained_longer_has_its_new_result_and_one_model(runs, client):
-    run = make_run(runs, config=BEST)
+    run = write_run(runs, config=BEST)
     run_id = copy(run.path, client)
     run.status.write("running")
     with mlflow.hold(run.path):
-        add_epoch(run, 3)
+        add_epoch(run, 4)
         copy(run.path, client)
         assert client.get_run(run_id).info.status == "RUNNING"
-        write_metrics(run, best_epoch=3)
+        write_metrics(run, best_epoch=4)
         run.status.write("completed")
     assert copy(run.path, client) == run_id
-    assert steps(client, run_id, "test_rmse") == [2, 3]
+    assert steps(client, run_id, "test_rmse") == [2, 4]
     (model,) = models(client, client.get_run(run_id))
-    assert model.tags["attnlab.epoch"] == "3"
+    assert model.tags["attnlab.epoch"] == "4"
 
 
 def test_a_folder_has_one_mlflow_run_if_its_id_was_not_written(runs, client):
-    run = make_run(runs)
+    run = write_run(runs)
     first = copy(run.path, client)
     status = read_json(run.path / "status.json")
     write_json(run.path / "status.json", {**status, "mlflow_run_id": None})
@@ -133,7 +133,7 @@ def test_a_folder_has_one_mlflow_run_if_its_id_was_not_written(runs, client):
 
 
 def test_a_moved_folder_of_runs_has_its_mlflow_runs_and_a_copied_run_a_new_one(runs, client):
-    run = make_run(runs)
+    run = write_run(runs)
     first = copy(run.path, client)
     moved = runs.rename(runs.with_name("moved")) / run.name
     client = connect(store_uri(moved.parents[2]), moved.parents[2])
@@ -143,7 +143,7 @@ def test_a_moved_folder_of_runs_has_its_mlflow_runs_and_a_copied_run_a_new_one(r
 
 
 def test_an_incomplete_model_is_logged_again(runs, client):
-    run = make_run(runs, config=BEST)
+    run = write_run(runs, config=BEST)
     run_id = copy(run.path, client)
     (model,) = models(client, client.get_run(run_id))
     client.delete_logged_model(model.model_id)
@@ -159,7 +159,8 @@ def test_runs_of_a_sweep_are_children_of_its_run(runs, client):
     folder.mkdir(parents=True)
     write_json(folder / "sweep.json", {"varying": {"seed": ["0", "1"]}})
     (folder / "table.csv").write_text("a\n1\n")
-    children = [copy(make_run(runs, seed=seed, sweep="grid").path, client) for seed in (0, 1)]
+    made = [write_run(runs, seed=seed, status={"sweep": "grid"}) for seed in (0, 1)]
+    children = [copy(run.path, client) for run in made]
     parents = {client.get_run(child).data.tags["mlflow.parentRunId"] for child in children}
     (parent,) = parents
     for state, status in (("running", "RUNNING"), ("completed", "FINISHED")):
@@ -171,14 +172,14 @@ def test_runs_of_a_sweep_are_children_of_its_run(runs, client):
 
 
 def test_a_removed_run_is_among_mlflows_deleted_runs(runs, client):
-    run, damaged = make_run(runs), make_run(runs, seed=1)
+    run, damaged = write_run(runs), write_run(runs, seed=1)
     run_id, other = copy(run.path, client), copy(damaged.path, client)
     assert remove_run(run.path) and not run.path.exists()
     (damaged.path / "status.json").unlink()
     assert remove_run(damaged.path)
     for copied in (run_id, other):
         assert client.get_run(copied).info.lifecycle_stage == "deleted"
-    assert not list(runs.glob("fib/none/.*"))
+    assert not list(runs.glob("sunspots/none/.*"))
 
 
 def test_an_mlflow_that_fails_is_one_sentence_without_a_password(tmp_path, monkeypatch):

@@ -1,16 +1,14 @@
 """Which runs belong to a sweep."""
 
-from attnlab.records.run_directory import RunDirectory, list_runs
+from run_folders import write_run
+
+from attnlab.records.run_directory import list_runs
 from attnlab.records.sweep_runs import runs_of_sweep, sweep_names
 
 
-def make(runs, seed, **entries):
-    return RunDirectory.create(runs, "fib", "none", seed, {}, **entries)
-
-
 def test_runs_that_a_sweep_found_done_belong_to_it(tmp_path):
-    second, first = make(tmp_path, 0, sweep="second"), make(tmp_path, 1, sweep="first")
-    make(tmp_path, 2)
+    second, first = (write_run(tmp_path, status={"sweep": name}) for name in ("second", "first"))
+    write_run(tmp_path)
     for name, text in (
         ("second", f"number,state,folder\n1,completed,/moved/since/{first.name}\n2,not run,\n"),
         ("third", '\x00"'),

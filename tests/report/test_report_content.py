@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from compared_runs import BETTER, NONE, only, write_group, write_run, write_translations
+from compared_runs import BETTER, NONE, only, write_group, write_translations
+from run_folders import write_run
 from scipy import stats
 
 from attnlab.comparison.comparison import Options

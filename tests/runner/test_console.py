@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-import logging
 import math
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from attnlab.records import logs
 from attnlab.runner.console import Screen, bars, print_table, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
@@ -27,11 +28,6 @@ def trained(shown: Screen, epochs: int) -> None:
         shown.advance(row(epoch))
 
 
-@pytest.fixture(autouse=True)
-def as_it_was(monkeypatch):
-    monkeypatch.setattr(logs, "verbosity", 0)
-
-
 def test_the_first_and_the_last_epoch_have_a_line(capsys):
     with screen() as shown:
         trained(shown, 57)  # within a second
@@ -44,15 +40,24 @@ def test_the_first_and_the_last_epoch_have_a_line(capsys):
     ]
 
 
-def test_jobs_of_a_sweep_show_nothing_and_with_v_the_log_is_shown_once(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    for verbosity in (-1, 0, 1):
-        monkeypatch.setattr(logs, "verbosity", verbosity)
-        with logs.logging_to(tmp_path / f"{verbosity}"), screen(quiet=verbosity == 0) as shown:
-            trained(shown, 2)
-    for text in (capsys.readouterr().err, (tmp_path / "1").read_text()):
+# Of a process without pytest's handlers of logs.
+EACH_VERBOSITY = """
+import sys
+from pathlib import Path
+from attnlab.records import logs
+from test_console import screen, trained
+for verbosity in (-1, 0, 1):
+    logs.verbosity = verbosity
+    with logs.logging_to(Path(sys.argv[1], str(verbosity))), screen(verbosity == 0) as shown:
+        trained(shown, 2)
+"""
+
+
+def test_jobs_of_a_sweep_show_nothing_and_with_v_the_log_is_shown_once(tmp_path):
+    words = [sys.executable, "-c", EACH_VERBOSITY, str(tmp_path)]
+    folder = Path(__file__).parent
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    for text in (done.stderr, (tmp_path / "1").read_text()):
         assert text.count("epoch 1/2") == text.count("epoch 2/2") == 1
 
 

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 from command_line import ROOT
-from run_folders import add_epoch, in_mlflow, make_run
+from run_folders import add_epoch, mlflow_runs, write_run
 
 from attnlab.records.environment import processors
 from attnlab.records.mlflow import connect, store_uri
@@ -54,21 +54,21 @@ def until(condition):
 
 def epochs(runs, seed=0):
     client = connect(store_uri(runs), runs)
-    copies = [r for r in in_mlflow(runs).values() if r.data.params.get("seed") == str(seed)]
+    copies = [r for r in mlflow_runs(runs).values() if r.data.params.get("seed") == str(seed)]
     points = [client.get_metric_history(run.info.run_id, "val_loss") for run in copies]
     return [point.step for some in points for point in some]
 
 
-def state(runs, experiment="fib"):
-    return [run.info.status for run in in_mlflow(runs, experiment).values()]
+def state(runs):
+    return [run.info.status for run in mlflow_runs(runs).values()]
 
 
 def test_epochs_appear_while_a_run_trains_and_its_end_is_copied(runs, started, caplog):
-    run = make_run(runs, state="running")
+    run = write_run(runs, state="running")
     follower = started(run.path)
-    until(lambda: epochs(runs) == [1, 2])
-    add_epoch(run, 3)
     until(lambda: epochs(runs) == [1, 2, 3])
+    add_epoch(run, 4)
+    until(lambda: epochs(runs) == [1, 2, 3, 4])
     assert state(runs) == ["RUNNING"]
     run.status.write("failed", error="why")
     run.lock.release()
@@ -79,9 +79,9 @@ def test_epochs_appear_while_a_run_trains_and_its_end_is_copied(runs, started, c
 
 @pytest.mark.slow
 def test_two_processes_and_a_killed_one_make_one_mlflow_run(runs, started, caplog):
-    run = make_run(runs, state="running")
+    run = write_run(runs, state="running")
     first, second = started(run.path), started(run.path)
-    until(lambda: epochs(runs) == [1, 2])
+    until(lambda: epochs(runs) == [1, 2, 3])
     first.send_signal(signal.SIGKILL)
     wait_for(first, 60)
     (record,) = caplog.records
@@ -98,20 +98,20 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
     lock = run_lock(folder)
     lock.acquire()
     follower = started(folder)
-    make_run(runs, seed=0, state="failed", sweep="grid")
-    until(lambda: epochs(runs, 0) == [1, 2])
-    late = make_run(runs, seed=1, state="running", sweep="grid")
-    until(lambda: epochs(runs, 1) == [1, 2])
-    make_run(runs, seed=2, state="failed")  # of no sweep
+    write_run(runs, seed=0, state="failed", status={"sweep": "grid"})
+    until(lambda: epochs(runs, 0) == [1, 2, 3])
+    late = write_run(runs, seed=1, state="running", status={"sweep": "grid"})
+    until(lambda: epochs(runs, 1) == [1, 2, 3])
+    write_run(runs, seed=2, state="failed")  # of no sweep
     lock.release()
     time.sleep(1)
     assert follower.poll() is None  # a run of the sweep is still in progress
     late.status.write("failed")
     late.lock.release()
     wait_for(follower, 60)
-    there = in_mlflow(runs)
+    there = mlflow_runs(runs)
     assert {run.info.run_name: run.info.status for run in there.values()} == {
-        "grid": "FAILED", "fib-none-s0": "FAILED", "fib-none-s1": "FAILED"
+        "grid": "FAILED", "sunspots-none-s0": "FAILED", "sunspots-none-s1": "FAILED"
     }  # fmt: skip
     parent = there["grid"].info.run_id
     assert sum(run.data.tags.get("mlflow.parentRunId") == parent for run in there.values()) == 2
@@ -122,14 +122,14 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
 def test_a_store_in_trouble_is_one_warning_and_sync_completes_it(
     runs, started, caplog, kind, monkeypatch
 ):
-    run = make_run(runs, state="running")
+    run = write_run(runs, state="running")
     with closing(sqlite3.connect(runs / "mlflow.db", isolation_level=None)) as holder:
         if kind == "locked":
             holder.execute("BEGIN EXCLUSIVE")
         else:
             monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
         follower = started(run.path)
-        add_epoch(run, 3)
+        add_epoch(run, 4)
         run.status.write("failed")
         run.lock.release()
         wait_for(follower, 5 if kind == "locked" else 60)
@@ -138,11 +138,12 @@ def test_a_store_in_trouble_is_one_warning_and_sync_completes_it(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     follower.wait(60)  # with the lock released it continues alone
     assert complete(RunDirectory(run.path)) == []
-    assert epochs(runs) == [1, 2, 3] and state(runs) == ["FAILED"]
+    assert epochs(runs) == [1, 2, 3, 4] and state(runs) == ["FAILED"]
 
 
 def test_figures_that_cannot_be_drawn_are_a_sentence_and_the_copy_is_made(runs):
-    run = make_run(runs)
+    run = write_run(runs)
+    (run.path / "predictions.csv").unlink()
     (problem,) = complete(run)
     assert "the figures could not be drawn" in problem
     assert state(runs) == ["FINISHED"]
@@ -162,4 +163,4 @@ def test_figures_of_runs_that_end_together_are_drawn(trained, attnlab):
     names = {path.name for path in trained.folder.glob("plots/*.png")}
     for place in attnlab.run_folders():
         assert {path.name for path in place.glob("plots/*.png")} == names
-    assert len(in_mlflow(attnlab.runs, "series")) == 2 * processors() + 2  # and the sweep's
+    assert len(mlflow_runs(attnlab.runs, "series")) == 2 * processors() + 2  # and the sweep's

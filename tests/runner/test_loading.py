@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from run_folders import add_epoch, write_run
 
 from attnlab.errors import RequestError
-from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import choose_epochs
 from attnlab.runner.train import load_weights
 
@@ -13,11 +13,8 @@ from attnlab.runner.train import load_weights
 @pytest.fixture
 def run(tmp_path):
     """Four epochs of a translator."""
-    run = RunDirectory.create(tmp_path, "translate", "none", 0, {"task": {"name": "translate"}})
-    for epoch in range(1, 5):
-        run.weights_path(epoch).write_bytes(b"")
-    run.write_json("metrics.json", {"best_epoch": 2})
-    run.status.write("completed", epoch=4)
+    run = write_run(tmp_path, task="translate")
+    add_epoch(run, 4)
     return run
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
 from attnlab.errors import RequestError
-from attnlab.text import reading
 from attnlab.text.reading import decode_text, read_text
 
 
@@ -34,9 +29,7 @@ def test_bytes_that_are_not_text_are_refused():
         assert str(refused.value) == message
 
 
-def test_a_text_is_read_unchanged(tmp_path, monkeypatch):
+def test_a_text_is_read_unchanged(tmp_path):
     content = "  A text.\r\nIts end. \n"
     (tmp_path / "a.txt").write_bytes(content.encode())
     assert read_text(tmp_path / "a.txt", "FILE") == content
-    monkeypatch.setattr(reading.sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"From a pipe.")))
-    assert read_text(Path("-"), "FILE") == "From a pipe."

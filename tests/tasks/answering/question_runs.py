@@ -111,7 +111,7 @@ def write_answers(
     arrays: Mapping[int, Mapping[str, np.ndarray]] | None = None,
 ) -> RunDirectory:
     """Write a run with these answers to the test questions; `arrays` are its attention by epoch."""
-    from compared_runs import write_run
+    from run_folders import write_run
 
     report = build_report(data, "test", answers, 0.5)
     scores = report.scores()

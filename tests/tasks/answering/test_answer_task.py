@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 from question_runs import some_questions, squad_json
-from run_folders import make_run
+from run_folders import write_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
@@ -164,7 +164,7 @@ def test_questions_may_have_no_answer(lab):
     ],
 )
 def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, message):
-    make_run(lab.runs, "answer", "bahdanau")
+    write_run(lab.runs, "bahdanau", task="answer")
     code, _, err = lab("answer", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1, err
 

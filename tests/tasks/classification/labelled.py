@@ -70,7 +70,7 @@ def write_classifier(
     recorded: Mapping[int, Mapping[str, np.ndarray]] | None = None,
 ) -> RunDirectory:
     """Write a run with these probabilities for the test texts, and arrays of attention by epoch."""
-    from compared_runs import write_run
+    from run_folders import write_run
 
     report = build_report(data, "test", probabilities)
     scores = report.scores()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -78,7 +76,7 @@ def test_a_run_learns_and_works_with_every_command(trained):
     assert code == 0 and (run / "plots/vocabulary.png").is_file(), err
 
 
-def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
+def test_files_and_standard_input_are_texts_too(trained):
     (trained.folder / "one.txt").write_text("what an awful\nbread")
     code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
@@ -88,9 +86,8 @@ def test_files_and_standard_input_are_texts_too(trained, monkeypatch):
     _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "only the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens of a text are read") == 1
-    lines = io.BytesIO(b"lovely rain\n\n  \nwhat an awful bread\n")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
-    assert trained("classify", "latest")[1].splitlines() == ["good", "", "", "bad"]
+    _, out, _ = trained("classify", "latest", stdin=b"lovely rain\n\n  \nwhat an awful bread\n")
+    assert out.splitlines() == ["good", "", "", "bad"]
 
 
 def test_recorded_attention_has_the_words_of_its_examples(trained):

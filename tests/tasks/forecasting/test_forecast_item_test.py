@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import only, write_forecast, write_run
+from compared_runs import only
+from run_folders import write_forecast, write_run
 from scipy import stats
 
 from attnlab.comparison.selection import Filters

@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from compared_runs import only, write_run
+from compared_runs import only
+from run_folders import write_run
 from scipy import stats
 
 from attnlab.comparison.selection import Filters

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compared_runs import on_page, write_forecast, write_run
+from compared_runs import on_page
 from drawn import drawn
 from matplotlib.image import imread
+from run_folders import write_forecast, write_run
 
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
@@ -86,9 +87,8 @@ def example(windows=8, heads=1, queries=1, steps=13, ahead=None):
     }
 
 
-def make_run(folder, attends=True):
-    run = RunDirectory.create(folder, "sunspots", "luong_local", 3)
-    run.write_json("metrics.json", METRICS)
+def seven_epochs(folder, attends=True):
+    run = write_run(folder, "luong_local", 3, metrics=METRICS)
     losses = {n: 0.5**n for n in range(1, 8)}
     run.history.replace(
         [{"epoch": n, "train_loss": x, "val_loss": 2 * x} for n, x in losses.items()]
@@ -96,12 +96,11 @@ def make_run(folder, attends=True):
     run.write_predictions(predictions())
     if attends:
         write_attention(run, Recorded({1: example(), 5: example()}, 5))
-    run.status.write("completed")
     return run
 
 
 def test_a_run_has_a_picture_of_its_losses_forecasts_and_attention(tmp_path):
-    run = make_run(tmp_path)
+    run = seven_epochs(tmp_path)
     sizes = {"loss.png": (700, 400), "forecast.png": (900, 350), "attention.png": (900, 500)}
     assert [path.name for path in draw_run(run)] == [*sizes]
     for name, (width, height) in sizes.items():
@@ -109,13 +108,13 @@ def test_a_run_has_a_picture_of_its_losses_forecasts_and_attention(tmp_path):
         assert pixels.shape[:2] == (height * 3 // 2, width * 3 // 2)  # 150 dots an inch
         assert 0.01 < (pixels[..., :3].min(axis=-1) < 0.9).mean() < 0.6
     output = tmp_path / "new" / "folder"
-    files = draw_run(make_run(tmp_path, attends=False), output)
+    files = draw_run(seven_epochs(tmp_path, attends=False), output)
     assert [path.relative_to(output).name for path in files] == ["loss.png", "forecast.png"]
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "predictions.csv"])
 def test_a_missing_or_damaged_file_is_named(tmp_path, name):
-    run = make_run(tmp_path)
+    run = seven_epochs(tmp_path)
     (run.path / name).unlink()
     with pytest.raises(RequestError, match=name):
         draw_run(run)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -64,7 +62,7 @@ def test_a_run_learns_and_reports_its_result(trained):
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-4)
 
 
-def test_words_are_filled_in(trained, monkeypatch):
+def test_words_are_filled_in(trained):
     code, out, err = trained("fill", "latest", "The old [MASK] sleeps", "we [MASK] green [MASK]")
     assert code == 0, err
     first, second = out.splitlines()
@@ -78,9 +76,9 @@ def test_words_are_filled_in(trained, monkeypatch):
     shares = [float(row[2]) for row in rows[6:]]
     assert shares == sorted(shares, reverse=True) and rows[6][3] == first.split()[2]
 
-    lines = io.BytesIO(b"the old [MASK] sleeps\nmy [MASK]\n")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
-    code, out, _ = trained("fill", "latest", "--json", "--top", "2", "--average", "2")
+    lines = b"the old [MASK] sleeps\nmy [MASK]\n"
+    words = ("--json", "--top", "2", "--average", "2")
+    code, out, _ = trained("fill", "latest", *words, stdin=lines)
     result = [json.loads(line) for line in out.splitlines()]
     assert [item["text"] for item in result] == ["the old [MASK] sleeps", "my [MASK]"]
     assert [[len(mask) for mask in item["masks"]] for item in result] == [[2], [2]]
@@ -90,9 +88,8 @@ def test_words_are_filled_in(trained, monkeypatch):
         ([], ""),
         (["--json"], {"text": "", "filled": "", "masks": [], "unknown": []}),
     ):
-        lines = io.BytesIO(b"the old [MASK] sleeps\n\nmy [MASK]\n")
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
-        code, out, err = trained("fill", "latest", *form)
+        lines = b"the old [MASK] sleeps\n\nmy [MASK]\n"
+        code, out, err = trained("fill", "latest", *form, stdin=lines)
         first, blank, last = out.splitlines()
         assert code == 0 and first and last, err
         assert (json.loads(blank) if form else blank) == empty

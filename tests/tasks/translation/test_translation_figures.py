@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from run_folders import write_run
 
-from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.follow import draw_run
 from attnlab.tasks.attention import Recorded, write_attention
 from attnlab.tasks.translation import shown
@@ -70,15 +70,13 @@ def attention(count=8):
     }
 
 
-def make_run(folder, arrays=None):
-    run = RunDirectory.create(folder, "translate", "bahdanau", 3)
-    run.write_json("metrics.json", METRICS)
+def seven_epochs(folder, arrays=None):
+    run = write_run(folder, "bahdanau", 3, task="translate", metrics=METRICS)
     columns = history()
     rows = zip(*columns.values(), strict=True)
     run.history.replace([dict(zip(columns, row, strict=True)) for row in rows])
     if arrays:
         write_attention(run, Recorded({1: attention(), 6: arrays}, 6))
-    run.status.write("completed")
     return run
 
 
@@ -87,7 +85,7 @@ def translation_figures(run):
 
 
 def test_a_run_has_all_its_figures(tmp_path):
-    drawings = draw_run(make_run(tmp_path, attention()))
+    drawings = draw_run(seven_epochs(tmp_path, attention()))
     names = ["loss.png", *(f"attention_{number}.png" for number in range(1, 9))]
     assert [path.name for path in drawings] == names
     assert all(path.stat().st_size > 3000 for path in drawings)
@@ -95,7 +93,7 @@ def test_a_run_has_all_its_figures(tmp_path):
 
 def test_maps_of_the_best_epoch_are_drawn_without_padding(tmp_path):
     arrays = attention()
-    figures = translation_figures(make_run(tmp_path, arrays))
+    figures = translation_figures(seven_epochs(tmp_path, arrays))
     axes = figures["attention_2.png"].axes[0]
     assert words(axes) == ["t0", "t1", "<end>", "s0", "<end>"]
     mean = arrays["cross"][1].astype(np.float64).mean(axis=(0, 1))
@@ -103,7 +101,7 @@ def test_maps_of_the_best_epoch_are_drawn_without_padding(tmp_path):
 
 
 def test_loss_perplexity_and_scores_have_a_panel_each(tmp_path, legible_texts):
-    figure = translation_figures(make_run(tmp_path))["loss.png"]
+    figure = translation_figures(seven_epochs(tmp_path))["loss.png"]
     loss, perplexity, scores = figure.axes
     assert loss.get_ylabel().startswith("loss")
     assert perplexity.get_yscale() == "log"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compared_runs import only, write_run, write_translations
+from compared_runs import only, write_translations
+from run_folders import write_run
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
