@@ -8,10 +8,9 @@ import zipfile
 
 import pytest
 import yaml
-from command_line import CONF, Outcome, assert_refused
+from command_line import CONF, assert_refused
 from download_server import serving
 
-from attnlab.cli import main
 from attnlab.commands.data import make_data_set
 from attnlab.config.options import CONFIG_DIR, option_content, options
 
@@ -23,25 +22,6 @@ def archive() -> bytes:
     with zipfile.ZipFile(content, "w") as file:
         file.writestr("deu.txt", TABS)
     return content.getvalue()
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A working folder with a cache."""
-    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def data(folder, capsys):
-    """`attnlab data ...` in this process."""
-
-    def data(*words: str) -> Outcome:
-        code = main(["data", *words])
-        return Outcome(code, *capsys.readouterr())
-
-    return data
 
 
 @pytest.mark.parametrize("name", options("data"))
@@ -58,10 +38,10 @@ def test_the_classes_settings_are_those_of_the_file(name):
     assert {key for key in content["rules"] if "." not in key} == set(settings)
 
 
-def test_the_list_has_every_corpus_and_fits_80_columns(data):
-    outcome = data("list")
+def test_the_list_has_every_corpus_and_fits_80_columns(here):
+    outcome = here("data", "list")
     assert outcome.code == 0, outcome.err
-    assert outcome.out == data().out
+    assert outcome.out == here("data").out
     for name in (*options("data"), "ett"):
         assert f"\n{name} " in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -71,24 +51,26 @@ def test_the_list_has_every_corpus_and_fits_80_columns(data):
     assert "CC-BY 2.0 FR" in flowing and "manythings.org/anki" in flowing
 
 
-def test_a_corpus_of_the_users_own_is_listed_and_fetched_once(data, folder, monkeypatch):
+def test_a_corpus_of_the_users_own_is_listed_and_fetched_once(here, monkeypatch):
+    folder = here.folder
     monkeypatch.setenv(CONFIG_DIR, str(folder))
+    monkeypatch.setenv("ATTNLAB_DATA", str(folder / "cache"))
     (folder / "data").mkdir()
     content = {**option_content("data", "tatoeba"), "name": "mine", "url": "http://127.0.0.1:9/x"}
     (folder / "data/mine.yaml").write_text(yaml.safe_dump(content))
-    assert "\nmine " in data("list").out
-    assert_refused(data("fetch", "mine"), "Without a network, set data.path")
+    assert "\nmine " in here("data", "list").out
+    assert_refused(here("data", "fetch", "mine"), "Without a network, set data.path")
     with serving({"/deu-eng.zip": archive()}) as server:
         content["url"] = f"{server.url}/deu-eng.zip"
         (folder / "data/mine.yaml").write_text(yaml.safe_dump(content))
         for _ in range(2):
-            outcome = data("fetch", "mine")
+            outcome = here("data", "fetch", "mine")
             assert outcome.code == 0, outcome.err
             assert "mine is in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
         assert len(server.requests) == 1
     assert len(list((folder / "cache").rglob("deu-eng.zip"))) == 1
 
 
-def test_wrong_requests_get_one_sentence(data):
+def test_wrong_requests_get_one_sentence(here):
     for name, message in (("tatoba", "Did you mean tatoeba?"), ("book", "can't be downloaded")):
-        assert_refused(data("fetch", name), "NAME: ", message)
+        assert_refused(here("data", "fetch", name), "NAME: ", message)

@@ -14,21 +14,21 @@ from attnlab.records.run_directory import RunDirectory
 
 
 @pytest.fixture
-def runs(tmp_path, monkeypatch):
+def runs(here):
     """Seven runs with different seeds in the default folder of runs, the last ones unfinished."""
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
-    make(tmp_path, 0, "fib", "none", 9, metrics={"test": {"rmse": 0.5}})
+    folder = here.runs
+    make(folder, 0, "fib", "none", 9, metrics={"test": {"rmse": 0.5}})
     make(
-        tmp_path, 1, "fib", "bahdanau", 5, units=8, metrics={"test": {"rmse": 0.25}, "skill": 0.75}
+        folder, 1, "fib", "bahdanau", 5, units=8, metrics={"test": {"rmse": 0.25}, "skill": 0.75}
     )
     sunspots, bleu = {"test": {"rmse": 20.0}, "skill": -0.5}, {"test": {"bleu": 31.25}}
-    make(tmp_path, 2, "sunspots", "bahdanau", 4, units=64, sweep="grid", metrics=sunspots)
+    make(folder, 2, "sunspots", "bahdanau", 4, units=64, sweep="grid", metrics=sunspots)
     bleu |= {"metric": "bleu", "monitor": "val_bleu", "skill": 0.25}
-    make(tmp_path, 3, "translate", "bahdanau", 3, units=64, metrics=bleu)
-    make(tmp_path, 4, "fib", "none", 2, "failed", units=64, error="RunFailed: the loss is nan")
-    make(tmp_path, 5, "fib", "none", 1, "killed", units=64, sweep="grid", pruned=True)
-    make(tmp_path, 6, "fib", "none", 0, "killed", units=64, tracked=False)
-    return tmp_path
+    make(folder, 3, "translate", "bahdanau", 3, units=64, metrics=bleu)
+    make(folder, 4, "fib", "none", 2, "failed", units=64, error="RunFailed: the loss is nan")
+    make(folder, 5, "fib", "none", 1, "killed", units=64, sweep="grid", pruned=True)
+    make(folder, 6, "fib", "none", 0, "killed", units=64, tracked=False)
+    return here
 
 
 def make(
@@ -43,20 +43,13 @@ def make(
     return write_run(runs, attention, seed, 1.0, status=entries, **options)
 
 
-def asked(capsys, *words):
-    """Exit code, output and error of `attnlab runs ...`."""
-    capsys.readouterr()
-    code = main(["runs", *map(str, words)])
-    return code, *capsys.readouterr()
+def rows(here, *words):
+    outcome = here("runs", *words, "--json")
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
 
 
-def rows(capsys, *words):
-    code, out, err = asked(capsys, *words, "--json")
-    assert code == 0, err
-    return json.loads(out)
-
-
-def test_filters_select_runs(runs, capsys):
+def test_filters_select_runs(runs):
     for words, expected in (
         ("", [0, 1, 2, 3, 4, 5, 6]),
         ("--task fib", [0, 1, 4, 5, 6]),
@@ -76,50 +69,50 @@ def test_filters_select_runs(runs, capsys):
         ("--sort test --task fib --task translate", [3, 1, 0, 4, 5, 6]),
         ("--sort best --limit 2", [3, 4]),
     ):
-        assert [row["seed"] for row in rows(capsys, *words.split())] == expected, words
+        assert [row["seed"] for row in rows(runs, *words.split())] == expected, words
 
 
-def test_what_has_no_runs_or_no_sense_is_one_sentence(runs, capsys):
+def test_what_has_no_runs_or_no_sense_is_one_sentence(runs):
     for words, code, sentence in (
         ("--task sunspots --failed", 0, "None of the 7 runs satisfies all filters."),
         ("--where model.unit=8", 2, "config key 'model.unit'. Did you mean model.units?"),
         ("--where units", 2, "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),
         ("--since soon", 2, "--since=soon: must be an age such as 90m"),
-        (f"--runs {runs}/no", 2, "--runs: expected an existing folder"),
+        ("--runs no", 2, "--runs: expected an existing folder"),
     ):
-        outcome = asked(capsys, *words.split())
+        outcome = runs("runs", *words.split())
         assert outcome[0] == code and sentence in outcome[1] + outcome[2], words
         assert len((outcome[1] + outcome[2]).splitlines()) == 1
 
 
-def test_the_table_has_results_states_and_reasons(runs, capsys):
-    _, out, _ = asked(capsys)
+def test_the_table_has_results_states_and_reasons(runs):
+    _, out, _ = runs("runs")
     lines = {line.split()[4]: line.split() for line in out.splitlines()[1:8]}
     assert (lines["1"][7], lines["3"][7]) == ("0.250", "31.2")
     assert [lines[seed][1] for seed in "456"] == ["failed", "pruned", "killed"]
     assert out.splitlines()[-1] == "test is bleu or rmse, the task's main metric."
-    assert asked(capsys, "--failed")[1].splitlines()[-1].endswith("_s4: RunFailed: the loss is nan")
-    _, out, _ = asked(capsys, "--limit", "5")
+    assert runs("runs", "--failed")[1].splitlines()[-1].endswith("_s4: RunFailed: the loss is nan")
+    _, out, _ = runs("runs", "--limit", "5")
     assert out.splitlines()[-1] == "2 more runs are not shown; --limit shows more."
 
 
-def test_damaged_runs_are_shown_with_the_reason(runs, capsys):
-    (folder,) = runs.glob("fib/bahdanau/*")
+def test_damaged_runs_are_shown_with_the_reason(runs):
+    (folder,) = runs.runs.glob("fib/bahdanau/*")
     (folder / "config.yaml").write_text("{")
-    assert [row["seed"] for row in rows(capsys, "--where", "model.units=4,8")] == [0]
+    assert [row["seed"] for row in rows(runs, "--where", "model.units=4,8")] == [0]
     (folder / "status.json").unlink()
     folder.with_name("empty").mkdir()
-    _, out, _ = asked(capsys, "--state", "damaged")
+    _, out, _ = runs("runs", "--state", "damaged")
     assert out.splitlines()[1].split()[:5] == [folder.name, "damaged", "fib", "bahdanau", "1"]
     assert "status.json: missing" in out.splitlines()[-1]
-    assert len(rows(capsys)) == 7
+    assert len(rows(runs)) == 7
 
 
-def test_the_table_fits_100_columns_and_has_the_newest_last(runs, capsys):
+def test_the_table_fits_100_columns_and_has_the_newest_last(runs):
     metrics = {"best_value": 123456.789, "test": {"rmse": 0.0123456}, "skill": -0.123456}
     metrics["epochs"] = 1000
-    run = make(runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
-    head, *lines = asked(capsys)[1].splitlines()
+    run = make(runs.runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
+    head, *lines = runs("runs")[1].splitlines()
     assert head.split() == "run state task attention seed epoch best test skill age".split()
     assert all(len(line) <= 100 and "…" not in line for line in [head, *lines])
     *shown, age = lines[-2].split()
@@ -130,20 +123,19 @@ def test_the_table_fits_100_columns_and_has_the_newest_last(runs, capsys):
     assert re.fullmatch(r"\d+[wdhms]", age)
 
 
-def test_an_unfinished_run_shows_its_best_so_far(tmp_path, capsys):
+def test_an_unfinished_run_shows_its_best_so_far(here):
     expected = {"sunspots": ("val_loss", 0.25), "translate": ("val_bleu", 0.75)}
     for task, (column, _) in expected.items():
-        run = RunDirectory.create(tmp_path, task, "none", 0, {})
+        run = RunDirectory.create(here.runs, task, "none", 0, {})
         for epoch, value in enumerate((0.5, 0.25, 0.75, float("nan")), 1):
             run.history.append({"epoch": epoch, "val_loss": value, column: value})
-    trained_longer = write_run(tmp_path, task="fib")
+    trained_longer = write_run(here.runs, task="fib")
     add_epoch(trained_longer, 4)
     trained_longer.status.write("failed")
-    shown = {row["task"]: (row["monitor"], row["best"]) for row in rows(capsys, "--runs", tmp_path)}
+    shown = {row["task"]: (row["monitor"], row["best"]) for row in rows(here)}
     assert shown == {**expected, "fib": ("val_loss", pytest.approx(1 / 4))}
 
 
-def test_without_runs_the_list_shows_how_to_start_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "nothing"))
-    assert "Start one: attnlab task=fib" in asked(capsys)[1]
-    assert asked(capsys, "--json") == (0, "[]\n", "")
+def test_without_runs_the_list_shows_how_to_start_one(here):
+    assert "Start one: attnlab task=fib" in here("runs").out
+    assert here("runs", "--json") == (0, "[]\n", "")
