@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlab.config.sections import RunConfig
 from attnlab.tasks.base import Learner
-from attnlab.training.compilation import shared_program, trains_with_xla
+from attnlab.training.compilation import program_from_cache, trains_with_xla
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.plan import BatchPlan, shuffled_plan, similar_plan
 from attnlab.training.program import Compiled, Loss, Program
@@ -58,7 +58,7 @@ class InMemoryLearner(Program, Learner):
             return Compiled(*trained, jit=self.jit, parts=self._parts, strategy=strategy)
 
         shapes = (*(array.shape for array in data), self._batch_size, *sizes)
-        compiled = shared_program(config, model, make, *shapes, self._parts.devices)
+        compiled = program_from_cache(config, model, make, *shapes, self._parts.devices)
         joined = None if lengths is None else np.concatenate([*lengths.values()])
         super().__init__(*trained, *data, lengths=joined, seed=config.seed, compiled=compiled)
         batch = min(self._batch_size, len(self.rows["train"]))

@@ -56,7 +56,7 @@ def compile_function(
     )
 
 
-class Border(Enum):
+class XlaLimit(Enum):
     """Sizes up to which XLA is faster than the graph, by kind of model; in units unless noted.
 
     The first number is for processors with AVX-512, the second for AVX2 and unknown processors.
@@ -81,9 +81,9 @@ def step_operations(model: keras.Model, vectors: int) -> float:
     return 6.0 * vectors * model.count_params()
 
 
-def is_faster_with_xla(size: float, border: Border) -> bool:
+def is_faster_with_xla(size: float, limit: XlaLimit) -> bool:
     """Return whether a model of this size trains faster with XLA than as a graph on this CPU."""
-    wide, narrow = border.value
+    wide, narrow = limit.value
     return size <= (wide if has_avx512() else narrow)
 
 
@@ -112,7 +112,7 @@ def has_avx512() -> bool:
     return any("avx512f" in line.split() for line in lines if line.startswith("flags"))
 
 
-def shared_program(
+def program_from_cache(
     config: RunConfig,
     model: keras.Model,
     compile: Callable[[], Any],
@@ -152,7 +152,7 @@ def shared_program(
     return program
 
 
-def cached_program(
+def stateful_program(
     user: object,
     config: RunConfig,
     model: keras.Model,
@@ -161,14 +161,14 @@ def cached_program(
 ) -> Any:
     """Return a program for one run at a time, because it stores the run's weights and optimizer.
 
-    It has the given model, or an equal one with its weights. Arguments are as in `shared_program`.
+    It has the given model, or an equal one with its weights; arguments as in `program_from_cache`.
     """
     options = config.optimizer
 
     def make() -> Any:
         return compile(model, make_optimizer(options.name, options.settings))
 
-    program = shared_program(config, model, make, *shapes, user=user)
+    program = program_from_cache(config, model, make, *shapes, user=user)
     if program.model is not model:  # an earlier run's
         for variable, initial in zip(program.model.variables, model.variables, strict=True):
             variable.assign(initial)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_ALIKE = 16  # kinds of lengths of `similar_plan`
+_LENGTH_BINS = 16  # of `similar_plan`
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ def similar_plan(
     The batches are in random order. Lengths (N,) that differ by less than a 16th of the longest
     count as equal, so that batches differ between epochs.
     """
-    alike = np.asarray(lengths) // max(1, int(np.max(lengths)) // _ALIKE)
+    bins = np.asarray(lengths) // max(1, int(np.max(lengths)) // _LENGTH_BINS)
     size = min(batch_size, len(rows))
-    batches = token_plan(alike, alike, size=size, by="items", seed=seed, epoch=epoch)
+    batches = token_plan(bins, bins, size=size, by="items", seed=seed, epoch=epoch)
     indices = np.zeros((len(batches), size), np.int32)
     weights = np.zeros((len(batches), size), np.float32)
     for step, places in enumerate(batches):

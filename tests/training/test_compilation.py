@@ -15,7 +15,7 @@ from same_runs import assert_same_run
 from attnlab.internals import import_tensorflow
 from attnlab.runner.resume import run
 from attnlab.training import compilation
-from attnlab.training.compilation import Border, is_faster_with_xla, trains_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla, trains_with_xla
 
 import_tensorflow()
 
@@ -195,8 +195,8 @@ def processor(monkeypatch, tmp_path):
 def test_the_vectors_of_the_processor_decide(processor, flags, wide):
     processor(flags)
     assert compilation.has_avx512() is wide
-    assert is_faster_with_xla(256, Border.RECURRENT_TRANSLATOR) is wide
-    assert not is_faster_with_xla(257, Border.RECURRENT_TRANSLATOR)
+    assert is_faster_with_xla(256, XlaLimit.RECURRENT_TRANSLATOR) is wide
+    assert not is_faster_with_xla(257, XlaLimit.RECURRENT_TRANSLATOR)
 
 
 @pytest.mark.parametrize("faster", [True, False])

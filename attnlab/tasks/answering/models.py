@@ -14,7 +14,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla
 from attnlab.training.step import InMemoryModel
 
 _NEVER = -1e9  # the logit of padding
@@ -127,7 +127,7 @@ class RecurrentReader(EmbeddingReader):
     @property
     def faster_with_xla(self) -> bool:
         """Whether XLA trains it faster than the graph on this CPU."""
-        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
+        return is_faster_with_xla(self.encoder.units, XlaLimit.RECURRENT_ENCODER)
 
     def _build_read(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)

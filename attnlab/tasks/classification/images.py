@@ -62,10 +62,10 @@ class Images(ClassificationTask):
 
     def learning(self, model: VisionTransformer, batch: int) -> dict[str, Any]:
         """Return arguments of the learner: whether XLA is faster."""
-        from attnlab.training.compilation import Border, is_faster_with_xla, step_operations
+        from attnlab.training.compilation import XlaLimit, is_faster_with_xla, step_operations
 
         operations = step_operations(model, batch * model.steps)
-        return {"faster_with_xla": is_faster_with_xla(operations, Border.TRANSFORMER_STACK)}
+        return {"faster_with_xla": is_faster_with_xla(operations, XlaLimit.TRANSFORMER_STACK)}
 
     def readable(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
         """Return the `pixels` (N, height, width, channels)."""

@@ -13,7 +13,7 @@ from attnlab.encoders.tuning import FineTuned, with_start_and_end
 from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder
 from attnlab.layers.transformer import EncoderStack
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla
 from attnlab.training.step import InMemoryModel
 
 _MANY_WORDS = 1000
@@ -130,7 +130,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
     @property
     def faster_with_xla(self) -> bool:
         """Whether XLA trains it faster than the graph on this CPU."""
-        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_ENCODER)
+        return is_faster_with_xla(self.encoder.units, XlaLimit.RECURRENT_ENCODER)
 
     def _build_features(self, vectors_shape: tuple) -> int:
         self.encoder.build(vectors_shape)

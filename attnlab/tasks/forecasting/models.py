@@ -22,7 +22,7 @@ from attnlab.layers.recurrent import (
 from attnlab.tasks.attention import MOST_ITEMS
 from attnlab.tasks.forecasting.measures import Examples, interval_ends, ridge
 from attnlab.tasks.in_memory import InMemoryLearner
-from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla
 from attnlab.training.step import InMemoryModel
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
     @property
     def faster_with_xla(self) -> bool:
         """Return whether XLA trains it faster than the graph on this CPU."""
-        return is_faster_with_xla(self.encoder.units, Border.RECURRENT_FORECASTER)
+        return is_faster_with_xla(self.encoder.units, XlaLimit.RECURRENT_FORECASTER)
 
     def _values_per_item(self) -> int:
         return self.encoder.width

@@ -56,9 +56,9 @@ class LanguageLearner(InMemoryLearner):
         # XLA has to gain more in the steps of a run than compiling costs.
         steps = config.trainer.epochs * -(-items // config.trainer.step_size)
         is_faster = False
-        if model.border is not None and steps >= _STEPS_FOR_XLA:
+        if model.xla_limit is not None and steps >= _STEPS_FOR_XLA:
             tokens = min(config.trainer.batch_size, items) * task.context
-            is_faster = is_faster_with_xla(step_operations(model, tokens), model.border)
+            is_faster = is_faster_with_xla(step_operations(model, tokens), model.xla_limit)
         data = {"train": inputs}, {"train": targets}
         sizes = (task.context,)
         super().__init__(config, model, task.loss, *data, faster_with_xla=is_faster, sizes=sizes)

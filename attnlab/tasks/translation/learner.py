@@ -16,7 +16,7 @@ from attnlab.tasks.translation.report import search_rows
 from attnlab.tasks.translation.scores import score
 from attnlab.tasks.translation.search import Search
 from attnlab.tasks.translation.tokenized import pad_batches, pad_pairs
-from attnlab.training.compilation import cached_program, has_gpu, trains_with_xla
+from attnlab.training.compilation import has_gpu, stateful_program, trains_with_xla
 from attnlab.training.plan import StepLosses, token_plan
 from attnlab.training.step import Parts, strategy_for
 
@@ -44,7 +44,7 @@ class Batches(list[np.ndarray]):
 
 
 class _Compiled(NamedTuple):
-    """What `cached_program` stores."""
+    """What `stateful_program` stores."""
 
     model: keras.Model
     optimizer: keras.Optimizer
@@ -79,7 +79,7 @@ class TranslationLearner(Learner):
             return _Compiled(model, optimizer, program, search)
 
         lengths = model.fixed_length, model.max_positions, task.extra_length
-        shared = cached_program(self, config, model, compile, jit, lengths, self._parts.devices)
+        shared = stateful_program(self, config, model, compile, jit, lengths, self._parts.devices)
         self.model, self.optimizer = shared.model, shared.optimizer
         self._program, self._search = shared.program, shared.search
         self._program.reseed(config.seed)

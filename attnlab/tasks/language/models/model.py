@@ -19,7 +19,7 @@ from attnlab.internals import is_shapes_only
 from attnlab.layers.recurrent import AttentionReadout, StackedCells
 from attnlab.layers.transformer import EncoderStack
 from attnlab.tasks.language.data import PADDING, ScoredRows
-from attnlab.training.compilation import Border, compile_function
+from attnlab.training.compilation import XlaLimit, compile_function
 from attnlab.training.step import InMemoryModel, gather_rows
 
 _TOGETHER, _VALUES = 128, 2**24  # most windows that are scored together, most logits
@@ -36,7 +36,7 @@ class LanguageModel(InMemoryModel, ABC):
     (N, T + K).
     """
 
-    border: Border | None = None  # up to which size XLA trains it faster; None: never
+    xla_limit: XlaLimit | None = None  # up to which size XLA trains it faster; None: never
     spread = 0.02  # standard deviation of the initial embeddings and of an untied output
 
     def __init__(
@@ -149,7 +149,7 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     `context` positions, and the mechanism decides its own biases.
     """
 
-    border = Border.TRANSFORMER_STACK
+    xla_limit = XlaLimit.TRANSFORMER_STACK
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from attnlab.errors import RequestError
 from attnlab.layers.recurrent import RecurrentEncoder, StackedCells, through_time
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class RecurrentTranslator(Translator):
             name="encoder",
         )
         mechanism = None if isinstance(mechanism, NoAttention) else mechanism
-        self.faster_with_xla = is_faster_with_xla(settings.units, Border.RECURRENT_TRANSLATOR)
+        self.faster_with_xla = is_faster_with_xla(settings.units, XlaLimit.RECURRENT_TRANSLATOR)
         self.decoder = RecurrentDecoder(mechanism, settings, name="decoder")
         # The projections to each layer's first state, and of an LSTM to its cell state.
         kinds = ("state", "carry") if settings.cell == "lstm" else ("state",)

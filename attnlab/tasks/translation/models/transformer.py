@@ -24,7 +24,7 @@ from attnlab.layers.transformer import (
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
-from attnlab.training.compilation import Border, is_faster_with_xla
+from attnlab.training.compilation import XlaLimit, is_faster_with_xla
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TransformerTranslator(Translator):
         super().__init__(width=settings.units, tie_embeddings=settings.tie_embeddings, **kwargs)
         self.units, self.heads, self.book = settings.units, settings.heads, settings.book
         self._model_arguments = arguments_from_model(settings.positions, settings.short_convolution)
-        self.faster_with_xla = is_faster_with_xla(settings.units, Border.TRANSFORMER_TRANSLATOR)
+        self.faster_with_xla = is_faster_with_xla(settings.units, XlaLimit.TRANSFORMER_TRANSLATOR)
         names = ("units", "feed_forward", "dropout", "norm", "activation")
         common: dict[str, Any] = {name: getattr(settings, name) for name in names}
         common["epsilon"] = 1e-3 if self.book else 1e-6
