@@ -99,11 +99,12 @@ def _verbs() -> dict[str, str]:
 def _run_verb(verb: str, arguments: list[str]) -> int:
     import click
 
-    from attnlab.commands import command
+    from attnlab.commands import command, require_options
 
     try:
-        name = f"attnlab {verb}"
-        result = command(verb).main(arguments, prog_name=name, standalone_mode=False, obj=training)
+        called, name = command(verb), f"attnlab {verb}"
+        require_options(called, arguments)
+        result = called.main(arguments, prog_name=name, standalone_mode=False, obj=training)
     except click.exceptions.Abort as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # it may have a message
             raise error.__cause__ from None

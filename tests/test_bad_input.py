@@ -87,6 +87,11 @@ REQUESTS = [
     ("evaluate latest", "there is none among the 0 runs in ", "ATTNLAB_RUNS=FOLDER"),
     ("evaluate nowhere", "RUN: expected a run folder", "got 'nowhere'"),
     ("plot .", "with a status.json, got '.'"),
+    ("forecast lastest", "got 'lastest': none of the 0 runs in ", "Did you mean latest?"),
+    ("compare attention=none", "attention=none: type --attention none."),
+    ("runs failed=true", "failed=true: type --failed."),
+    ("evaluate latest epoch=3", "epoch=3: type --epoch 3."),
+    ("compare --where attention=none", "there are no runs in "),
     ("report NOSWEEP", "RUN: expected a run folder", "got 'NOSWEEP': none of the 0 runs in "),
 ]
 

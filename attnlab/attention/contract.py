@@ -263,16 +263,19 @@ def check_gradients(make: Make) -> None:
 
 def check_precision(make: Make) -> None:
     """Mixed precision doesn't overflow and stays close to float32."""
-    layer, masks = build_layer(make), {"memory_mask": LENGTHS[:, 0]}
-    query = query_of(layer)
-    exact = attend(layer, query, MEMORY, **masks).context
-    layer = build_layer(make, dtype="mixed_bfloat16")
-    output = attend(layer, query, MEMORY, **masks)
+    wide, half = (build_layer(make, dtype=dtype) for dtype in ("float32", "mixed_bfloat16"))
+    query, masks = query_of(wide), {"memory_mask": LENGTHS[:, 0]}
+    exact, output = (attend(layer, query, MEMORY, **masks) for layer in (wide, half))
     types = {tensor.dtype.name for tensor in output}
     _require(types == {"bfloat16"}, f"in bfloat16 it gives {types}")
-    _same(tf.cast(output.context, "float32"), exact, 0.15, "in bfloat16")
-    large = attend(layer, 300 * query, layer.project(300 * MEMORY), **masks)._asdict()
-    _finite({f"{k} of large values": tf.cast(v, "float32") for k, v in large.items()})
+    _same(tf.cast(output.context, "float32"), exact.context, 0.15, "in bfloat16")
+    for layer, what, advice in (
+        (wide, "of large values", "scale powers and exponentials down before they overflow"),
+        (half, "in bfloat16", "compute it in float32, by attnlab.attention.functional.widen"),
+    ):
+        large = attend(layer, 300 * query, layer.project(300 * MEMORY), **masks)._asdict()
+        large = {f"{name} {what}": tf.cast(value, "float32") for name, value in large.items()}
+        _finite(large, advice)
 
 
 def check_saving(make: Make) -> None:
@@ -316,6 +319,6 @@ def _same(one: Any, other: Any, tolerance: float, what: str = "the result") -> N
     _require(error <= tolerance, f"{what} differs by {error:.3g}, expected {tolerance:.3g} at most")
 
 
-def _finite(arrays: Mapping[str, Any]) -> None:
+def _finite(arrays: Mapping[str, Any], advice: str = "a norm or a quotient in score()?") -> None:
     wrong = [name for name, value in arrays.items() if not np.all(np.isfinite(value))]
-    _require(not wrong, f"not finite: {', '.join(wrong)}; a norm or a quotient in score()?")
+    _require(not wrong, f"not finite: {', '.join(wrong)}; {advice}")

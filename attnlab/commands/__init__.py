@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kinds, load
 
 if TYPE_CHECKING:
@@ -50,6 +51,21 @@ def command(verb: str) -> click.Command:
     from attnlab.commands.predict import prediction_command
 
     return prediction_command(next(k for k in kinds() if k.predictions.command == verb))
+
+
+def require_options(command: click.Command, arguments: list[str]) -> None:
+    """Raise `RequestError` for a word KEY=VALUE if the command has the option --KEY instead."""
+    from attnlab.config.sections import GROUPS
+
+    flags = {flag: option for option in command.params for flag in option.opts}
+    words = [param for param in command.params if param.param_type_name == "argument"]
+    takes_settings = any("KEY=VALUE" in (param.metavar or "") for param in words)
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        key, equals, value = word.partition("=")
+        is_setting = takes_settings and key in (*GROUPS, "seed")
+        if before[:2] != "--" and equals and f"--{key}" in flags and not is_setting:
+            needs_value = not getattr(flags[f"--{key}"], "is_flag", False)
+            raise RequestError(f"{word}: type --{key}{f' {value}' * needs_value}.")
 
 
 def complete(request: str) -> str:

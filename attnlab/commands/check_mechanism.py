@@ -22,6 +22,7 @@ def command(name: str) -> int:
     With --config-dir FOLDER, which every command takes, NAME may be your own mechanism: it needs
     FOLDER/attention/NAME.yaml, and its module in the same folder.
     """
+    from attnlab.config.composing import check_option
     from attnlab.internals import import_tensorflow
 
     import_tensorflow()
@@ -29,6 +30,7 @@ def command(name: str) -> int:
     from attnlab.attention import contract
 
     cls, content = option_class("attention", name), option_content("attention", name) or {}
+    check_option("attention", name)
     defaults = contract.settings(content)
     variants = [{**defaults, **changes} for changes in contract.variants(content)]
     failed, rules = 0, len(contract.CHECKS)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnlab.comparison.selection import STATES, Chosen, Filters, choose_runs, none_fits
+from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError, explained
 from attnlab.records.run_directory import (
     OTHER_FOLDER,
     ListedRun,
+    NoSuchRun,
     RunDirectory,
     default_runs_folder,
     find_run,
@@ -237,7 +239,10 @@ def find(run: str, runs: str | Path | None, what: str = "a run", *fits: _Fits) -
     """
     folder = runs_folder(runs)
     if run != "latest":
-        return find_run(run, folder)
+        try:
+            return find_run(run, folder)
+        except NoSuchRun as error:
+            raise NoSuchRun(f"{error}{did_you_mean(run, ['latest'])}") from error
     listed = list_runs(folder)
     for condition in fits or (lambda entry: True,):
         if entry := next(filter(condition, reversed(listed)), None):

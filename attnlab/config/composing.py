@@ -39,6 +39,7 @@ from attnlab.config.sections import (
     RunConfig,
     SearchConfig,
     SweepConfig,
+    check_group,
     file_hash,
     parse,
 )
@@ -131,6 +132,16 @@ def from_document(
             if "auto" in rule and lookup(document, f"{section}.{name}") == "auto":
                 document[section] = {**document[section], name: rule["auto"]}
     return parse(document, rules, hash_of)
+
+
+def check_option(group: str, name: str) -> None:
+    """Check the file of an option as a run does, without the other options of a run.
+
+    Raises:
+        RequestError: its name isn't the file's, or a setting has no rule or breaks it.
+    """
+    document = {group: dict(option_content(group, name) or {})}
+    check_group(group, document, {group: _option_file(group, document).get("rules", {})})
 
 
 def _option_file(group: str, document: dict[str, Any]) -> Mapping[str, Any]:

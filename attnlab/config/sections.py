@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from attnlab.config.options import section_rules
+from attnlab.config.options import option_content, section_rules
 from attnlab.config.rules import check_rule, lookup, read_rule, yaml_text
 from attnlab.errors import RequestError
 
@@ -285,7 +285,7 @@ def parse(
     _check_keys("", document, (*OPTION_GROUPS, *SECTIONS, "data", "seed"))
     check_rule("seed", document.get("seed"), read_rule("seed", section_rules("seed")))
     for group in [*OPTION_GROUPS, *(["data"] if "data" in document else [])]:
-        _check_group(group, document, rules)
+        check_group(group, document, rules)
     for name, cls in SECTIONS.items():
         parse_section(name, cls, document)
     if uri := (document.get("tracking") or {}).get("uri"):
@@ -305,7 +305,8 @@ def parse(
     return RunConfig(document, {key: value for key, value in hashes.items() if value})
 
 
-def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str, Any]) -> None:
+def check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str, Any]) -> None:
+    """Check the settings of one group by the rules of all; raises `RequestError`."""
     settings, rules = document.get(group), all_rules.get(group, {})
     if not isinstance(settings, Mapping) or "name" not in settings:
         raise RequestError(f"{group}: expected the name of one of its options, got {settings}.")
@@ -327,8 +328,13 @@ def _check_group(group: str, document: Mapping[str, Any], all_rules: Mapping[str
         if value not in autos:
             check_rule(path, value, rule, document)
     # After the combinations: another group's option may have set a key of this one.
-    if rules:
-        _check_keys(f"{group}.", settings, ("name", *rules))
+    unknown = [key for key in settings if rules and key not in ("name", *rules)]
+    if unknown and unknown[0] in (option_content(group, settings["name"]) or {}):
+        raise RequestError(
+            f"{group}.{unknown[0]}: its file has no rule for this setting: add one to rules, such "
+            f"as {unknown[0]}: {{type: float, min: 0}}."
+        )
+    _check_keys(f"{group}.", unknown, ("name", *rules))
 
 
 def _check_keys(prefix: str, keys: Iterable[str], valid: Sequence[str]) -> None:

@@ -159,11 +159,12 @@ def explained(word: str) -> list[str]:
     return lines
 
 
-# Commands by purpose; commands that are not listed here are predictions of the kinds.
+# Commands by purpose. Other commands are predictions of the kinds, except `summarize`, which
+# needs no run and isn't shown.
 _PURPOSES = {
     "Train": "train resume study plan estimate",
     "Look": "runs compare report plot heads evaluate ui",
-    "Predict": "vocabulary summarize export",
+    "Predict": "vocabulary export",
     "Set up": "data explain check-mechanism env",
 }
 _OVERVIEW = """\
@@ -186,7 +187,7 @@ one of them; explain attention (task, model, data, experiment): the options."""
 def overview(verbs: Mapping[str, str]) -> str:
     """Return the first screen; `verbs` have one line of help each."""
     names = {purpose: words.split() for purpose, words in _PURPOSES.items()}
-    listed = {word for words in names.values() for word in words}
+    listed = {"summarize", *(word for words in names.values() for word in words)}
     names["Predict"] = [*(verb for verb in verbs if verb not in listed), *names["Predict"]]
     names |= {"Tasks": options("task"), "Mechanisms": options("attention")}
     return _OVERVIEW.format(

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from command_line import TINY
+from command_line import TINY, assert_refused
 
 MODULE = """
 from keras import ops
@@ -21,6 +21,11 @@ class Turned(Attention):
         return ops.matmul(keys, ops.swapaxes(query, 1, 2))
 
 
+class Exponential(Attention):
+    def score(self, query, keys):
+        return ops.exp(ops.matmul(query, ops.swapaxes(keys, 1, 2)))
+
+
 class Unbuilt(Attention):
     def score(self, query, keys):
         return ops.matmul(ops.matmul(query, self.kernel), ops.swapaxes(keys, 1, 2))
@@ -33,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     folder = tmp_path / "mine/attention"
     folder.mkdir(parents=True)
     (folder / "wry_module.py").write_text(MODULE)
-    for name in ("Cosine", "Turned", "Unbuilt"):
+    for name in ("Cosine", "Exponential", "Turned", "Unbuilt"):
         lines = f"name: {name.lower()}\n_target_: wry_module.{name}\ndropout: 0.0\n"
         rules = "rules: {dropout: {type: float}}\n"
         (folder / f"{name.lower()}.yaml").write_text(f"# X.\n{lines}{rules}")
@@ -55,6 +60,29 @@ def test_it_describes_each_failed_check(here, folder):
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
     assert sum(line.startswith("ok ") for line in lines) == 11
     assert max(len(line) for line in lines if line.startswith(("ok", "failed"))) <= 80
+
+
+def test_the_cause_of_an_overflow_is_named(here, folder):
+    _, out, _ = here("check-mechanism", "exponential", "--config-dir", folder)
+    assert (
+        "- not finite: context of large values, weights of large values; scale powers and "
+        "exponentials down before they overflow" in out
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("name: cosine\n", "", "attention.name=None: the name can't be changed without "),
+        ("dropout: 0.0\n", "dropout: 0.0\nscale: 1.0\n", "attention.scale: its file has no rule "),
+        ("dropout: 0.0\n", "dropout: high\n", "attention.dropout: expected a number, got high."),
+    ],
+)
+def test_a_file_is_refused_as_by_a_run(here, folder, old, new, sentence):
+    file = folder / "attention/cosine.yaml"
+    file.write_text(file.read_text().replace(old, new))
+    for words in (("check-mechanism", "cosine"), ("task=fib", "attention=cosine")):
+        assert_refused(here("--config-dir", folder, *words), sentence)
 
 
 def test_an_error_in_the_users_code_is_reported_with_its_line(here, folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -133,10 +134,14 @@ class LanguageLearner(InMemoryLearner):
         return replace(report, notes=notes, details=details)
 
     def _sample(self) -> str:
-        """Return the first tokens of the test text, and the model's continuation."""
-        start = self._example[0][0, :_START].tolist()
-        steps = self._generator.continue_text(start, tokens=_SAMPLE, seed=self._seed)
-        return self._task.vocabulary.decode([*start, *(int(step[0]) for step in steps)])
+        """Return the first tokens of the test text, from a word's start on, and continue them."""
+        start, decode = self._example[0][0, :_START].tolist(), self._task.vocabulary.decode
+        drawn = self._generator.continue_text(start, tokens=_SAMPLE, seed=self._seed)
+        tokens = [*start, *(int(step[0]) for step in drawn)]
+        # The parts of a text may be cut within a word.
+        before = self._task.data.parts["validation"].tokens(slice(-1, None))
+        word = re.search(r"(?<=\s)\S", decode([*before, *start]))
+        return decode([*before, *tokens])[word.start() :] if word else decode(tokens)
 
     @cached_property
     def _example(self) -> tuple[np.ndarray, np.ndarray]:

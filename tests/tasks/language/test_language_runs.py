@@ -169,6 +169,14 @@ def test_the_test_between_runs_on_texts_is_over_windows():
         item_test("loss", [([answers("a", [1, 0])], [answers("b", [1, 1])])], None)
 
 
+@pytest.mark.parametrize(("characters", "start"), [(400, "waits; t"), (405, "the b")])
+def test_a_sample_starts_at_a_word(characters, start):
+    task = task_of(GivenText(TEXT[:characters]), context=16)
+    model = small_model(vocabulary=task.vocabulary.size, context=16)
+    learner = LanguageLearner(from_hydra(compose(list(TINY))), task, model)
+    assert str(learner.examples()["sample"]).startswith(start)
+
+
 @pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_rows_are_learned(jit):
     config = from_hydra(compose([*TINY, "optimizer.learning_rate=0.01"]))
