@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attnlab.comparison.comparison import Comparisons
     from attnlab.runner.loading import TrainedRun
 
-_FILTERS = ("task", "attention", "where", "state", "failed", "sweep", "since")
+_FILTERS = ("task", "attention", "where", "state", "failed", "sweep")
 Names = str | Iterable[str]
 Folder = str | Path | None
 
@@ -233,13 +233,13 @@ def runs(*, runs_folder: Folder = None, **filters: Any) -> pd.DataFrame:
     Args:
         runs_folder: the folder of all runs.
         **filters: `task`, `attention` and `state`, each a name or several; `where`, settings such
-            as `{"model.units": 64}`; `failed`; `sweep`, its name; `since`, as `"2d"` or a date.
+            as `{"model.units": 64}`; `failed`; `sweep`, its name.
 
     Returns:
         A row for each run: state, task, attention, seed, epoch, results, folder.
 
     Examples:
-        >>> attnlab.runs(task="sunspots", state="completed", since="1d")
+        >>> attnlab.runs(task="sunspots", state="completed")
     """
     return _frame(map(row, _filters(**filters).apply(listed_runs(runs_folder))))
 

@@ -66,15 +66,14 @@ epoch_options = _all_of(
     click.option(
         "--epoch",
         metavar="EPOCH",
-        help="Weights to use: an epoch's number, best, last, or average (the mean of the last "
-        "epochs' weights).  [default: best; with --average: last]",
+        help="Weights to use: an epoch's number, best or last.  [default: best; with --average: "
+        "last]",
     ),
     click.option(
         "--average",
         type=click.IntRange(min=1),
         metavar="K",
-        help="Average the weights of the last K epochs up to --epoch.  "
-        "[default with --epoch average: 5]",
+        help="Average the weights of the last K epochs up to --epoch.",
     ),
 )
 
@@ -100,12 +99,6 @@ _CHOOSING = (
         "seed=0,1. May be repeated; then all conditions must hold.",
     ),
     click.option("--sweep", metavar="NAME", help="Only runs of this sweep."),
-    click.option(
-        "--since",
-        metavar="AGE",
-        help="Only runs started at most this long ago (90m, 12h, 2d, 1w) or since a date "
-        "(2026-01-31).",
-    ),
 )
 _STATE = (
     click.option(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import click
 from rich.text import Text
 
 from attnlab.commands import options
-from attnlab.comparison.selection import Filters, began, none_fits
+from attnlab.comparison.selection import Filters, none_fits
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, list_runs, shown_state
 from attnlab.tasks.kinds import known_kind
@@ -187,7 +188,9 @@ def _count(entries: Sequence[ListedRun]) -> str:
 def row(entry: ListedRun) -> dict[str, Any]:
     """Return the entries of a run in the table; None where there is no value."""
     status = entry.status
-    started = began(status)
+    age = None
+    with suppress(ValueError):  # a damaged run has no time
+        age = time.time() - datetime.fromisoformat(str(status["started"])).timestamp()
     return {
         "run": entry.run.path.name,
         "state": shown_state(status),
@@ -196,7 +199,7 @@ def row(entry: ListedRun) -> dict[str, Any]:
         "seed": status["seed"],
         "epoch": status.get("epoch"),
         **_results(entry),
-        "age": time.time() - started if started else None,
+        "age": age,
         "started": status["started"],
         "sweep": status.get("sweep"),
         "path": str(entry.run.path),

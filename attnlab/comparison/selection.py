@@ -1,4 +1,4 @@
-"""Choose runs by task, mechanism, state, sweep, age and settings.
+"""Choose runs by task, mechanism, state, sweep and settings.
 
 Without filters, `attnlab compare` takes the newest sweep, or the task of the newest run. Only
 filters by setting read the runs' config files; the other filters are fast.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attnlab.config.rules import did_you_mean
 from attnlab.errors import RequestError
@@ -19,7 +18,6 @@ from attnlab.records.run_directory import ListedRun, RunDirectory, shown_state
 from attnlab.records.sweep_runs import is_of_study, newest_first, runs_of_sweep, sweep_names
 
 STATES = ("completed", "running", "failed", "killed", "pruned", "damaged")
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _MOST_NAMED = 8
 _ALL = "attnlab compare --all takes them, too"
 
@@ -36,7 +34,6 @@ class Filters:
     states: tuple[str, ...] = ()  # the run has one of these `STATES`
     failed: bool = False  # adds `failed` and `killed` to the states
     sweep: str | None = None  # the run belongs to this sweep
-    since: str | None = None  # the greatest age, or the earliest date
 
     def __bool__(self) -> bool:
         """Whether there is any condition."""
@@ -56,7 +53,6 @@ class Filters:
                     f"--where: expected KEY=VALUE such as model.cell=gru, got {text!r}."
                 )
             conditions.append((key, value))
-        earliest = 0.0 if self.since is None else _moment(str(self.since))
         states = {*self.states, *(("failed", "killed") if self.failed else ())}
         for state in states - {*STATES}:
             raise RequestError(f"--state: expected one of {', '.join(STATES)}, got {state!r}.")
@@ -65,7 +61,6 @@ class Filters:
             for entry in entries
             if (not self.tasks or entry.status.get("task") in self.tasks)
             and (not self.attentions or entry.status.get("attention") in self.attentions)
-            and (not earliest or began(entry.status) >= earliest)
             and (not states or shown_state(entry.status) in states)
         ]
         if self.sweep is not None:
@@ -145,27 +140,6 @@ def _same(text: str, value: str) -> bool:
     except ValueError:
         text, value = (re.sub(r"[\s'\"]", "", word) for word in (text, value))
         return text == value or (value in ("null", "true", "false") and text.lower() == value)
-
-
-def _moment(text: str) -> float:
-    """Parse `--since` into seconds since 1970."""
-    if age := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text):
-        return datetime.now(timezone.utc).timestamp() - float(age[1]) * _SECONDS[age[2]]
-    try:
-        return datetime.fromisoformat(text.strip()).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise RequestError(
-            f"--since={text}: must be an age such as 90m, 12h, 2d or 1w, or a date such as "
-            "2026-01-31."
-        ) from error
-
-
-def began(status: Mapping[str, Any]) -> float:
-    """Return when a run started, in seconds since 1970."""
-    try:
-        return datetime.fromisoformat(str(status.get("started"))).timestamp()
-    except ValueError:
-        return 0.0
 
 
 class Chosen(NamedTuple):

@@ -21,7 +21,6 @@ from attnlab.tasks.kinds import Progress
 if TYPE_CHECKING:
     import keras
 
-_DEFAULT_AVERAGE = 5
 _COPIED = ("task.encoder", "model.path")  # the run has copies of these in `assets`
 
 
@@ -47,10 +46,8 @@ class TrainedRun:
 
         Args:
             run: its folder.
-            epoch: a number, `best`, `last`, or `average` for the mean of the last epochs; None:
-                `last` with `average`, else `best`.
-            average: number of epochs up to `epoch` whose weights are averaged. None: only `epoch`
-                (five epochs with `epoch="average"`).
+            epoch: a number, `best` or `last`; None: `last` with `average`, else `best`.
+            average: number of epochs up to `epoch` whose weights are averaged. None: only `epoch`.
             files: current paths of the user's own files, by the settings that name them.
             precision: that of the model, such as `float32`; None: the run's.
 
@@ -119,7 +116,7 @@ def load_data(
 
 
 def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> list[int]:
-    """Return the epochs that `best`, `last`, `average` or a number means; see `TrainedRun.load`.
+    """Return the epochs that `best`, `last` or a number means; see `TrainedRun.load`.
 
     Raises `RequestError` if the weights of an epoch are missing, or the run isn't completed and so
     has no best epoch.
@@ -127,8 +124,6 @@ def choose_epochs(run: RunDirectory, epoch: str, average: int | None = None) -> 
     saved = run.weights_epochs()
     if not saved:
         raise RequestError(f"RUN: {str(run.path)!r} has no saved weights.")
-    if epoch == "average":
-        epoch, average = "last", average or _DEFAULT_AVERAGE
     trained, count = max(run.status.read().get("epoch", 0), saved[-1]), average or 1
     if epoch == "best":
         run.status.require_completed(", or use its newest weights with --epoch last")

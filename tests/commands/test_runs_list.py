@@ -59,7 +59,6 @@ def test_filters_select_runs(runs):
         ("--failed", [4, 6]),
         ("--failed --state pruned", [4, 5, 6]),
         ("--sweep grid", [2, 5]),
-        ("--since 2d", [5, 6]),
         ("--where model.units=4,8", [0, 1]),
         ("--where attention=bahdanau --where task=fib,translate", [1, 3]),
         ("--where optimizer.learning_rate=1e-3 --where seed=0", [0]),
@@ -77,7 +76,6 @@ def test_what_has_no_runs_or_no_sense_is_one_sentence(runs):
         ("--task sunspots --failed", 0, "None of the 7 runs satisfies all filters."),
         ("--where model.unit=8", 2, "config key 'model.unit'. Did you mean model.units?"),
         ("--where units", 2, "--where: expected KEY=VALUE such as model.cell=gru, got 'units'."),
-        ("--since soon", 2, "--since=soon: must be an age such as 90m"),
         ("--runs no", 2, "--runs: expected an existing folder"),
     ):
         outcome = runs("runs", *words.split())

@@ -21,7 +21,7 @@ told({HEAVY})
 for verb in verbs():
     command(verb)
 told({HEAVY} - {"rich"})
-main(["runs", "--since", "1000w"])
+main(["runs"])
 told({HEAVY} - {"rich"})
 main(["runs", "--where", "model.units=16", "--sort", "test"])
 main(["compare", "--format", "csv"])

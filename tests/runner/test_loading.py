@@ -21,12 +21,12 @@ def run(tmp_path):
 def test_the_chosen_epochs(run):
     assert choose_epochs(run, "best") == [2] and choose_epochs(run, "best", 2) == [1, 2]
     assert choose_epochs(run, "last", 3) == choose_epochs(run, "4", 3) == [2, 3, 4]
-    assert choose_epochs(run, "average", 4) == [1, 2, 3, 4]
+    assert choose_epochs(run, "last", 4) == [1, 2, 3, 4]
     for words, message in (
         (("5",), "--epoch: expected best, last or one of the saved epochs 1 to 4, got 5"),
         (("x",), "--epoch: expected best, last or one of"),
         (("0",), "--epoch: expected best, last or one of"),
-        (("average",), "--average: expected at most 4, the number of epochs"),
+        (("last", 5), "--average: expected at most 4, the number of epochs"),
         (("best", 3), "--average: expected at most 2, the number of epochs"),
     ):
         with pytest.raises(RequestError, match=message):
