@@ -309,7 +309,7 @@ class AttentionReadout:
     - `state`: only the last state, a plain RNN; used for a mechanism without a context.
     """
 
-    def look_by(self, attention: Attention, readout: str, width: int) -> None:
+    def init_readout(self, attention: Attention, readout: str, width: int) -> None:
         """Set mechanism, readout and width of the states; to be called in `__init__`."""
         self.attention = attention
         self.reads = readout if attention.has_context else "state"
@@ -323,7 +323,7 @@ class AttentionReadout:
         """The only memory length that the mechanism's weights fit; None: any length."""
         return None if self.reads == "state" else self.attention.fixed_length
 
-    def build_look(self, states_shape: tuple) -> int:
+    def build_readout(self, states_shape: tuple) -> int:
         """Create the weights for states (B, S, W); returns the width of the readout."""
         batch, _, width = states_shape
         if self.reads == "state":

@@ -142,7 +142,7 @@ class ResidualLayer(keras.layers.Layer):
         epsilon: of the norms; as in the paper's code (Keras's own default is 1e-3).
         normalization: "layer" or "rms".
         biases: whether norms and the feed-forward network have biases.
-        norm_of: for each sub-layer the index of its norm.
+        norm_indices: for each sub-layer the index of its norm.
         **kwargs: of every Keras layer.
     """
 
@@ -157,12 +157,12 @@ class ResidualLayer(keras.layers.Layer):
         epsilon: float = 1e-6,
         normalization: str = "layer",
         biases: bool = True,
-        norm_of: tuple[int, ...] = (0, 1),
+        norm_indices: tuple[int, ...] = (0, 1),
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.norm = require_choice("norm", norm, ("pre", "post"))
-        self.units, self.norm_of = units, norm_of
+        self.units, self.norm_indices = units, norm_indices
         self.supports_masking = True
         common: dict[str, Any] = {"biases": biases, "dtype": self.dtype_policy}
         self.feed_forward = FeedForward(
@@ -170,18 +170,20 @@ class ResidualLayer(keras.layers.Layer):
         )
         self.norms = [
             make_norm(normalization, name=f"norm_{number}", epsilon=epsilon, **common)
-            for number in sorted(set(norm_of))
+            for number in sorted(set(norm_indices))
         ]
-        self.dropouts = [Dropout(dropout, dtype=self.dtype_policy) for _ in norm_of]
+        self.dropouts = [Dropout(dropout, dtype=self.dtype_policy) for _ in norm_indices]
 
-    def before(self, number: int, vectors: Tensor) -> Tensor:
+    def normalize_input(self, number: int, vectors: Tensor) -> Tensor:
         """Return the input of a sub-layer, normalised in a pre-norm layer."""
-        return self.norms[self.norm_of[number]](vectors) if self.norm == "pre" else vectors
+        return self.norms[self.norm_indices[number]](vectors) if self.norm == "pre" else vectors
 
-    def after(self, number: int, vectors: Tensor, result: Tensor, training: bool | None) -> Tensor:
+    def add_residual(
+        self, number: int, vectors: Tensor, result: Tensor, training: bool | None
+    ) -> Tensor:
         """Apply dropout and the residual after a sub-layer, and the norm in a post-norm layer."""
         summed = vectors + self.dropouts[number](result, training=training)
-        return self.norms[self.norm_of[number]](summed) if self.norm == "post" else summed
+        return self.norms[self.norm_indices[number]](summed) if self.norm == "post" else summed
 
     def build_common(self, vectors_shape: tuple) -> None:
         """Create the weights of the feed-forward network and the norms."""

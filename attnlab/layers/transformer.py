@@ -73,7 +73,7 @@ class TransformerEncoderLayer(ResidualLayer):
         training: bool | None = None,
     ) -> EncoderLayerOutput:
         """Encode (B, T, units)."""
-        sequence = self.before(0, vectors)
+        sequence = self.normalize_input(0, vectors)
         settings = {"position_bias": position_bias, "training": training}
         attended = self.attention(
             sequence, sequence, mask=attention_mask, causal=self.causal, **settings
@@ -93,15 +93,18 @@ class TransformerEncoderLayer(ResidualLayer):
         next cache. The first cache is `attention.empty_cache`.
         """
         attended, cache = self.attention.attend_to_past(
-            self.before(0, vectors), cache, start_index=start_index, position_bias=position_bias
+            self.normalize_input(0, vectors),
+            cache,
+            start_index=start_index,
+            position_bias=position_bias,
         )
         return self._after(vectors, attended, training=False), cache
 
     def _after(self, vectors, attended, training):
         """Return vectors after the attention and the feed-forward network."""
-        vectors = self.after(0, vectors, attended.context, training)
-        expanded = self.feed_forward(self.before(1, vectors))
-        return self.after(1, vectors, expanded, training)
+        vectors = self.add_residual(0, vectors, attended.context, training)
+        expanded = self.feed_forward(self.normalize_input(1, vectors))
+        return self.add_residual(1, vectors, expanded, training)
 
 
 class TransformerDecoderLayer(ResidualLayer):
@@ -141,7 +144,7 @@ class TransformerDecoderLayer(ResidualLayer):
         book: bool = False,
         **kwargs: Any,
     ):
-        super().__init__(norm_of=(0, 0, 1) if book else (0, 1, 2), **kwargs)
+        super().__init__(norm_indices=(0, 0, 1) if book else (0, 1, 2), **kwargs)
         if book and self.norm != "post":
             raise RequestError(f"book=true is a post-norm layer, got norm={self.norm}")
         if (reason := cross_attention.one_sequence) is not None:
@@ -175,7 +178,7 @@ class TransformerDecoderLayer(ResidualLayer):
         """Decode (B, T, units)."""
         if isinstance(memory_mask, ProjectedMemory):
             memory_mask = None
-        sequence = self.before(0, vectors)
+        sequence = self.normalize_input(0, vectors)
         settings = {"position_bias": position_bias, "training": training}
         if cache is None:
             attended = self.self_attention(sequence, sequence, causal=True, **settings)
@@ -183,13 +186,13 @@ class TransformerDecoderLayer(ResidualLayer):
             attended, cache = self.self_attention.attend_to_past(
                 sequence, cache, start_index=start_index, **settings
             )
-        vectors = self.after(0, vectors, attended.context, training)
+        vectors = self.add_residual(0, vectors, attended.context, training)
         settings = {"start_index": start_index, "training": training}
-        query = self.before(1, vectors)
+        query = self.normalize_input(1, vectors)
         crossed = self.cross_attention(query, memory, memory_mask=memory_mask, **settings)
-        vectors = self.after(1, vectors, crossed.context, training)
-        expanded = self.feed_forward(self.before(2, vectors))
-        vectors = self.after(2, vectors, expanded, training)
+        vectors = self.add_residual(1, vectors, crossed.context, training)
+        expanded = self.feed_forward(self.normalize_input(2, vectors))
+        vectors = self.add_residual(2, vectors, expanded, training)
         return DecoderLayerOutput(vectors, attended, crossed, cache)
 
 

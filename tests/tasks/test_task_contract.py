@@ -178,7 +178,7 @@ def test_later_values_change_neither_an_earlier_part_nor_the_scaler(
     columns = plain.members[0].columns.copy()
     columns[border:] = 7 * columns[border:] - 1000
     panel = Panel([replace(plain.members[0], columns=columns)], "x", [])
-    monkeypatch.setattr(type(plain), "_read", lambda self, progress: (panel, "changed"))
+    monkeypatch.setattr(type(plain), "read_series", lambda self, progress: (panel, "changed"))
     after = make(file).load(0)
     for part in ("train",) if changed == "validation" else ("train", "validation"):
         np.testing.assert_array_equal(before.parts[part].history, after.parts[part].history)

@@ -28,10 +28,10 @@ class Reader(InMemoryModel):
     (Devlin et al. 2019, arXiv 1810.04805, section 4.2, with biases). `question_places` is Q,
     `text_places` P; the module `data` describes the rows. A subclass defines
 
-    - `_build_read(tokens_shape)`, which creates the weights before the output layer and returns the
-      width of its input,
-    - `_read(tokens, training)`, which returns that input, (B, 1 + P, W) for START and the text, and
-      the weights of the text on the question, (B, H, P, Q), or None.
+    - `_build_features(tokens_shape)`, which creates the weights before the output layer and returns
+      the width of its input,
+    - `_features(tokens, training)`, which returns that input, (B, 1 + P, W) for START and the text,
+      and the weights of the text on the question, (B, H, P, Q), or None.
     """
 
     def __init__(self, *, question_places: int, text_places: int, **kwargs) -> None:
@@ -44,12 +44,12 @@ class Reader(InMemoryModel):
         self.output_layer = keras.layers.Dense(2, name="output")
 
     def build(self, tokens_shape) -> None:  # noqa: D102
-        width = self._build_read(tokens_shape)
+        width = self._build_features(tokens_shape)
         self.output_layer.build((tokens_shape[0], 1 + self.text_places, width))
 
     def call(self, tokens, training=None):
         """Return logits (B, 2, 1 + P) in float32."""
-        vectors, _ = self._read(tokens, training)
+        vectors, _ = self._features(tokens, training)
         logits = self.output_layer(self.dropouts[-1](vectors, training=training))
         logits = ops.cast(ops.swapaxes(logits, 1, 2), "float32")
         mask = self.without_question(ops.not_equal(tokens, PAD))
@@ -57,7 +57,7 @@ class Reader(InMemoryModel):
 
     def attend(self, tokens):
         """Return attention weights (B, H, P, Q) of the text on the question, or None."""
-        return self._read(tokens, training=False)[1]
+        return self._features(tokens, training=False)[1]
 
     def question(self, sequence):
         """Return the question's places (B, Q, ...) of (B, 1 + Q + P, ...)."""
@@ -129,7 +129,7 @@ class RecurrentReader(EmbeddingReader):
         """Whether XLA trains it faster than the graph on this CPU."""
         return is_faster_with_xla(self.encoder.units, XlaLimit.RECURRENT_ENCODER)
 
-    def _build_read(self, tokens_shape: tuple) -> int:
+    def _build_features(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)
         batch, steps, width = tokens_shape[0], 1 + self.text_places, self.encoder.width
         self.encoder.build((batch, steps, self.embedding.output_dim))
@@ -144,7 +144,7 @@ class RecurrentReader(EmbeddingReader):
         self.modeling.build((batch, steps, features))
         return self.modeling.width
 
-    def _read(self, tokens, training) -> tuple:
+    def _features(self, tokens, training) -> tuple:
         vectors, mask = self.embed(tokens, training)
         text_mask, question_mask = self.without_question(mask), self.question(mask)
         question = self.encoder.encode(self.question(vectors), question_mask, training)
@@ -188,7 +188,7 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         layer = {"units": units, "feed_forward": feed_forward, "dropout": dropout}
         self.stack(attention, positions=positions, norm=norm, **layer)
 
-    def _build_read(self, tokens_shape: tuple) -> int:
+    def _build_features(self, tokens_shape: tuple) -> int:
         self.embedding.build(tokens_shape)
         self.segments = self.add_weight(
             name="segments",
@@ -198,7 +198,7 @@ class TransformerReader(EncoderStack, EmbeddingReader):
         self.build_stack((*tokens_shape, self.units))
         return self.units
 
-    def _read(self, tokens, training) -> tuple:
+    def _features(self, tokens, training) -> tuple:
         vectors, mask = self.embed(tokens, training)
         first = 1 + self.question_places
         segments = [
@@ -226,11 +226,11 @@ class PretrainedReader(FineTuned, Reader):
         self.encoder = self.source.make()
         self.add_output(Dropout(dropout))
 
-    def _build_read(self, tokens_shape: tuple) -> int:
+    def _build_features(self, tokens_shape: tuple) -> int:
         self.build_encoder((tokens_shape[0], tokens_shape[1] + 1))
         return self.encoder.width
 
-    def _read(self, tokens, training) -> tuple:
+    def _features(self, tokens, training) -> tuple:
         rows, places = without_gap(tokens)
         encoded = self.encoder(rows, training=training and not self.frozen)
         vectors = ops.take_along_axis(encoded.vectors, places[..., None], axis=1)

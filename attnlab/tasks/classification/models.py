@@ -125,7 +125,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
             drops_last=False,  # the last layer's dropout is after the attention
             name="encoder",
         )
-        self.look_by(attention, readout, self.encoder.width)
+        self.init_readout(attention, readout, self.encoder.width)
 
     @property
     def faster_with_xla(self) -> bool:
@@ -134,7 +134,7 @@ class RecurrentClassifier(AttentionReadout, Classifier):
 
     def _build_features(self, vectors_shape: tuple) -> int:
         self.encoder.build(vectors_shape)
-        return self.build_look((*vectors_shape[:2], self.encoder.width))
+        return self.build_readout((*vectors_shape[:2], self.encoder.width))
 
     def _features(self, vectors, real, training) -> tuple:
         encoded = self.encoder.encode(vectors, real, training)

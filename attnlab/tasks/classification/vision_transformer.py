@@ -153,13 +153,13 @@ class VisionTransformerLayer(TransformerEncoderLayer):
         # One draw per image.
         self.skips = [
             Dropout(skipped, noise_shape=(None, 1, 1), dtype=self.dtype_policy)
-            for _ in self.norm_of
+            for _ in self.norm_indices
         ]
 
-    def after(self, number, vectors, result, training):
+    def add_residual(self, number, vectors, result, training):
         """Add the output of a sub-layer, or skip it."""
         result = self.skips[number](result, training=training)
-        return super().after(number, vectors, result, training)
+        return super().add_residual(number, vectors, result, training)
 
 
 class Augmentation(keras.layers.Layer):

@@ -105,7 +105,7 @@ class Ett(SplitSeries):
         hour = 4 if self.series.startswith("ETTm") else 1  # steps
         self.period, self._month = 24 * hour, _MONTH * hour
 
-    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+    def read_series(self, progress: Progress | None) -> tuple[Panel, str]:  # noqa: D102
         files = EttFiles(series=self.series, path=self.path, url=self.url)
         path = files.find(self.cache, progress)
         panel = read_panel(path, self.form)

@@ -220,7 +220,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         super().__init__(**kwargs)
         sizes = {"units": units, "layers": layers, "bidirectional": bidirectional}
         self.encoder = RecurrentEncoder(cell=cell, dropout=dropout, name="encoder", **sizes)
-        self.look_by(attention, readout, self.encoder.width)
+        self.init_readout(attention, readout, self.encoder.width)
 
     @property
     def faster_with_xla(self) -> bool:
@@ -232,7 +232,7 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
 
     def _build_network(self, history_shape: tuple) -> int:
         self.encoder.build(history_shape)
-        return self.build_look((*history_shape[:2], self.encoder.width))
+        return self.build_readout((*history_shape[:2], self.encoder.width))
 
     def _encode_window(self, window, training):
         return self.encoder(window, training=training)

@@ -37,7 +37,7 @@ class SplitSeries(ForecastingTask):
     fitted only on the train values. Targets are inside their part; a history may start in the
     previous part, as it would in use.
 
-    A subclass defines `_read`.
+    A subclass defines `read_series`.
 
     Attributes:
         test: fraction of the values, or number of values if 1 or more.
@@ -53,12 +53,12 @@ class SplitSeries(ForecastingTask):
     period: Any = None
 
     @abstractmethod
-    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+    def read_series(self, progress: Progress | None) -> tuple[Panel, str]:
         """Return the series, and where they come from."""
 
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Read the series and split each by time; the seed is ignored."""
-        self.panel, source = self._read(progress)
+        self.panel, source = self.read_series(progress)
         self.members = [*map(self._divide, self.panel.series)]
         self.period = self._find_period()
         self.origins = [series.end(self.history) for series in self.members]
@@ -201,7 +201,7 @@ class Series(Form, SplitSeries):
         if max(self.test, self.validation) < 1 <= self.test + self.validation:
             refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", self.validation)
 
-    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+    def read_series(self, progress: Progress | None) -> tuple[Panel, str]:  # noqa: D102
         panel = read_panel(self.path, self)
         self.units = panel.name if panel.name.startswith("units") else f"units of {panel.name}"
         return panel, self.path

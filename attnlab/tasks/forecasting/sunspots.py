@@ -45,7 +45,7 @@ class Sunspots(SplitSeries):
             if self.horizon != 1:
                 refuse("horizon", "1 if task.protocol is book", self.horizon)
 
-    def _read(self, progress: Progress | None) -> tuple[Panel, str]:
+    def read_series(self, progress: Progress | None) -> tuple[Panel, str]:  # noqa: D102
         import pandas as pd
 
         path = Path(__file__).with_name("sunspots.csv")

@@ -77,7 +77,7 @@ class MaskedWords(CorpusTask, TextTask):
         self.text |= {"lowercase": lowercase, "max_length": max_length}
 
     @property
-    def mask(self) -> int:
+    def mask_token(self) -> int:
         """Return the token of the mask, which follows the last word of the vocabulary."""
         return self.tokenizer.size
 
@@ -102,11 +102,11 @@ class MaskedWords(CorpusTask, TextTask):
         parts: dict[str, Tokens | Rows] = {"train": rows["train"]}
         for name in ("validation", "test"):
             tokens = rows[name].pad(np.arange(len(rows[name])), self.width)
-            parts[name] = chosen = choose(tokens, self.mask, seed=0)
+            parts[name] = chosen = choose(tokens, self.mask_token, seed=0)
             if (chosen.targets == PADDING).all():
                 what = f"words of the vocabulary in {name}"
                 raise RequestError(f"data={self.corpus.name}: expected {what}, got none.")
-        counts = np.sum([part.counts(self.mask) for part in rows.values()], axis=0)
+        counts = np.sum([part.counts(self.mask_token) for part in rows.values()], axis=0)
         if missing := counts[UNKNOWN]:
             self.corpus.note(
                 f"{missing:,} of {counts.sum():,} tokens are unknown; none is predicted."
@@ -154,7 +154,7 @@ class MaskedWords(CorpusTask, TextTask):
     @cached_property
     def names(self) -> np.ndarray:
         """A readable label for each token, (V + 1,), "" for PAD."""
-        names = np.array([*labels(self.tokenizer, range(self.mask)), MASK], object)
+        names = np.array([*labels(self.tokenizer, range(self.mask_token)), MASK], object)
         names[PAD] = ""
         return names
 
@@ -171,7 +171,7 @@ class MaskedWords(CorpusTask, TextTask):
             RequestError: the text has no mask, or a mask after the last token that the model reads.
         """
         rows, masks = self.rows([text]), text.count(MASK)
-        places = np.flatnonzero(rows[0] == self.mask)
+        places = np.flatnonzero(rows[0] == self.mask_token)
         if not masks or len(places) < masks:
             raise RequestError(
                 f"TEXT: expected {MASK} within the first {self.width - 2} tokens, which is what "

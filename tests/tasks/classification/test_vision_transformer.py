@@ -132,11 +132,13 @@ def test_stochastic_depth_skips_deeper_sub_layers_more_often():
     layer = model.encoder[-1]
     vectors = tf.constant(DRAW.normal(size=(64, 3, UNITS)), tf.float32)
     result = tf.ones_like(vectors)
-    added = np.array(layer.after(0, vectors, result, True) - vectors)
+    added = np.array(layer.add_residual(0, vectors, result, True) - vectors)
     np.testing.assert_allclose(np.ptp(added, axis=(1, 2)), 0, atol=1e-5)
     values = added[:, 0, 0].round(4)
     assert set(values) == {0.0, 2.0}
-    np.testing.assert_allclose(layer.after(0, vectors, result, False), vectors + 1, rtol=1e-6)
+    np.testing.assert_allclose(
+        layer.add_residual(0, vectors, result, False), vectors + 1, rtol=1e-6
+    )
 
 
 def test_images_are_mirrored_and_shifted_as_arrays_are():

@@ -19,7 +19,7 @@ def series_of(values, columns=None, **changes):
     times = [str(position) for position in range(len(values))]
     values = np.column_stack([values, *([] if columns is None else columns.T)]).astype(float)
     panel = Panel([TimeSeries(values, times=times)], "x", [])
-    task._read = lambda progress: (panel, "memory")
+    task.read_series = lambda progress: (panel, "memory")
     return task
 
 

@@ -67,7 +67,7 @@ def test_the_books_arrays_are_those_of_its_listing():
 
 
 def test_every_month_from_1749_to_1983_occurs_once_in_order():
-    (series,) = Sunspots()._read(None)[0].series
+    (series,) = Sunspots().read_series(None)[0].series
     months = [f"{1749 + month // 12}-{month % 12 + 1:02d}" for month in range(2820)]
     assert series.times == months
     assert (series.values[0], series.values[-1]) == (58.0, 33.4)
@@ -76,7 +76,7 @@ def test_every_month_from_1749_to_1983_occurs_once_in_order():
 
 @pytest.mark.realdata
 def test_it_equals_the_file_that_the_book_downloads(realdata):
-    (series,) = Sunspots()._read(None)[0].series
+    (series,) = Sunspots().read_series(None)[0].series
     with open(realdata / "sunspots" / "monthly-sunspots.csv", newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert [row[0] for row in rows] == series.times

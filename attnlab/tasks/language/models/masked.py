@@ -39,7 +39,7 @@ class MaskedWordModel(InMemoryModel):
     def __init__(self, *, vocabulary: int, **settings) -> None:
         super().__init__()
         self.encoder = TextEncoder(name="encoder", vocabulary=vocabulary + 1, **settings)
-        self.vocabulary = self.mask = vocabulary
+        self.vocabulary = self.mask_token = vocabulary
         width = self.encoder.width
         self.transform = keras.layers.Dense(width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
@@ -56,7 +56,7 @@ class MaskedWordModel(InMemoryModel):
         self.encoder.build(tokens_shape)
         self.transform.build(shape)
         self.norm.build(shape)
-        self.bias = self.add_weight(name="bias", shape=(self.mask,), initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=(self.mask_token,), initializer="zeros")
 
     def call(self, tokens, training=None):
         """Return logits (B, S, V) in float32; in training the `Guesses` for newly chosen words."""
@@ -76,7 +76,7 @@ class MaskedWordModel(InMemoryModel):
         return self.encoder(tokens, training=False).weights
 
     def _logits(self, vectors):
-        embeddings = self.encoder.embedding.embeddings[: self.mask]
+        embeddings = self.encoder.embedding.embeddings[: self.mask_token]
         vectors = self.norm(self.transform(vectors))
         logits = ops.matmul(vectors, ops.transpose(ops.cast(embeddings, vectors.dtype)))
         return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
@@ -101,10 +101,10 @@ class MaskedWordModel(InMemoryModel):
         """Return rows whose tokens at chosen places are masked, replaced, or stay."""
         shape = ops.shape(places)
         draws = self._draw(keras.random.uniform, shape)
-        words = self._draw(keras.random.randint, shape, minval=END + 1, maxval=self.mask)
+        words = self._draw(keras.random.randint, shape, minval=END + 1, maxval=self.mask_token)
         chosen = ops.take_along_axis(tokens, places, axis=1)
         shown = ops.where(draws < MASKED + REPLACED, ops.cast(words, chosen.dtype), chosen)
-        shown = ops.where(draws < MASKED, ops.cast(self.mask, chosen.dtype), shown)
+        shown = ops.where(draws < MASKED, ops.cast(self.mask_token, chosen.dtype), shown)
         shown = ops.where(ops.arange(shape[1]) < counts[:, None], shown, chosen)
         rows = ops.broadcast_to(ops.arange(shape[0])[:, None], shape)
         indices = ops.reshape(ops.stack([rows, places], axis=-1), (-1, 2))

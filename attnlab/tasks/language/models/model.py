@@ -250,13 +250,13 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
         super().__init__(width=units, dropout=dropout, **kwargs)
         sizes = {"units": units, "layers": layers, "dropout": dropout}
         self.cells = StackedCells(cell=cell, name="cells", **sizes)
-        self.look_by(attention, "attentional_state", units)
+        self.init_readout(attention, "attentional_state", units)
         self.before_output = Dropout(dropout)
 
     def build_vectors(self, shape: tuple) -> None:
         """Create the weights of the cells, the mechanism and the readout."""
         self.cells.build(shape)
-        self.build_look(shape)
+        self.build_readout(shape)
 
     def vectors(self, tokens, training=None):
         """See `LanguageModel.vectors`."""

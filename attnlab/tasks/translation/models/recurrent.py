@@ -118,8 +118,8 @@ class RecurrentDecoder(keras.layers.Layer):
         first = self.initial_state(memory)
         if not self.looks_stepwise:
             tops, _ = self.cells.through(embedded, first.cells, training)
-            context, weights = self._look(tops, memory, 0, training)
-            return self._read(tops, context, embedded), weights
+            context, weights = self._attend(tops, memory, 0, training)
+            return self._readout(tops, context, embedded), weights
         entering = (self.cells.project(embedded), self.cells.drops(embedded, training))
 
         def step(index, state, entering):
@@ -132,16 +132,16 @@ class RecurrentDecoder(keras.layers.Layer):
         widths = [self.units]
         if self.looks_stepwise:
             widths.append(self.context if self.before else self.units)
-        tops, *looked = through_time(step, first, entering, widths, self.compute_dtype)
+        tops, *attended = through_time(step, first, entering, widths, self.compute_dtype)
         queries = tops
         if self.before:
             queries = ops.concatenate([first.cells[-1][0][:, None], tops[:, :-1]], axis=1)
         # The loop returns no weights, so if it attended, all queries attend again. A program that
         # doesn't use the weights drops this computation.
-        context, weights = self._look(queries, memory, 0, False if looked else training)
+        context, weights = self._attend(queries, memory, 0, False if attended else training)
         if self.input_feeding:
-            return looked[0], weights
-        return self._read(tops, looked[0] if looked else context, embedded), weights
+            return attended[0], weights
+        return self._readout(tops, attended[0] if attended else context, embedded), weights
 
     def step(self, embedded, index, memory: SourceMemory, state: DecoderState):
         """Run one step, embedded as (B, E); return states of T = 1, and the next state."""
@@ -151,10 +151,10 @@ class RecurrentDecoder(keras.layers.Layer):
             return state.fed[:, None], state
         top = state.cells[-1][0][:, None]
         if context is None:
-            context = self._look(top, memory, index, False).context
+            context = self._attend(top, memory, index, False).context
         else:
             context = context[:, None]
-        return self._read(top, context, embedded[:, None]), state
+        return self._readout(top, context, embedded[:, None]), state
 
     def _advance(self, index, state, entering, memory, training):
         """Return the next state, and the context (B, C); None if attention comes later."""
@@ -167,13 +167,13 @@ class RecurrentDecoder(keras.layers.Layer):
         cells, fed = self.cells.advance(state.cells, projected, drops), ()
         if self.input_feeding:
             context = self._context(cells[-1][0], memory, index, training)
-            fed = self._read(cells[-1][0], context, None)
+            fed = self._readout(cells[-1][0], context, None)
         return DecoderState(cells, fed), context
 
     def _context(self, query, memory, index, training):
-        return self._look(query[:, None], memory, index, training).context[:, 0]
+        return self._attend(query[:, None], memory, index, training).context[:, 0]
 
-    def _look(self, queries, memory, start_index, training) -> AttentionOutput:
+    def _attend(self, queries, memory, start_index, training) -> AttentionOutput:
         """Attend to the source with queries (B, T, units) of steps from `start_index`."""
         if self.attention is None:
             return AttentionOutput(None, None)
@@ -185,7 +185,7 @@ class RecurrentDecoder(keras.layers.Layer):
             training=training,
         )
 
-    def _read(self, tops, context, embedded):
+    def _readout(self, tops, context, embedded):
         """Return what the output projection reads, (..., D)."""
         parts = [context, tops] if self.reads == "attentional" else [tops, embedded, context]
         readout = self.combine(
