@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import select
 import shlex
@@ -175,6 +176,8 @@ def _report(error: BaseException) -> int:
         text, code = f"interrupted: {text}" if text else "interrupted", INTERRUPTED
     elif isinstance(error, RequestError):
         code = WRONG_REQUEST
+    elif isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        text, code = f"{error.filename}: file name too long.", WRONG_REQUEST
     elif isinstance(error, RunFailed):
         text = f"failed: {text}"
     elif not isinstance(error, SweepFailed):

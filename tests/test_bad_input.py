@@ -81,6 +81,7 @@ REQUESTS = [
     ("--config-dir /nowhere task=fib", "--config-dir: expected a folder, got /nowhere."),
     ("tracking.uri=http://me:secret@host", "must not contain a user name or password"),
     # Commands.
+    (f"runs --runs {'x' * 300}", f"{'x' * 300}", ": file name too long."),
     ("runs --runs nowhere", "--runs: expected an existing folder, got 'nowhere'."),
     ("forecast", "Missing argument 'RUN'."),
     ("forecast latest --stps 3", "Did you mean '--steps'?"),

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from run_folders import add_epoch, write_run
 
-from attnlab.cli import main
 from attnlab.records.run_directory import RunDirectory
 
 
@@ -18,9 +17,7 @@ def runs(here):
     """Seven runs with different seeds in the default folder of runs, the last ones unfinished."""
     folder = here.runs
     make(folder, 0, "fib", "none", 9, metrics={"test": {"rmse": 0.5}})
-    make(
-        folder, 1, "fib", "bahdanau", 5, units=8, metrics={"test": {"rmse": 0.25}, "skill": 0.75}
-    )
+    make(folder, 1, "fib", "bahdanau", 5, units=8, metrics={"test": {"rmse": 0.25}, "skill": 0.75})
     sunspots, bleu = {"test": {"rmse": 20.0}, "skill": -0.5}, {"test": {"bleu": 31.25}}
     make(folder, 2, "sunspots", "bahdanau", 4, units=64, sweep="grid", metrics=sunspots)
     bleu |= {"metric": "bleu", "monitor": "val_bleu", "skill": 0.25}
