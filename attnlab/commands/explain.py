@@ -20,10 +20,10 @@ def command(words: tuple[str, ...]) -> None:
 
     KEY is a setting (trainer.epochs, or its last part epochs), an option (task=language) or a group
     (trainer), whose settings are explained, a group of options (attention), which are listed, or a
-    metric or column such as skill, MASE, n or "DM p". For a setting, its valid values and its
+    metric or column such as skill, MASE, n or "item test". For a setting, its valid values and its
     default are printed, too. Without KEY, the keys of all settings are listed.
     """
-    if settings.term(" ".join(words)):  # `DM p`, without quotes
+    if settings.term(" ".join(words)):  # `item test`, without quotes
         words = (" ".join(words),)
     for word in words:
         key = word.partition("=")[0]

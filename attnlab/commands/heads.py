@@ -22,8 +22,9 @@ _ITEMS = 64  # test items that are read, and rows of random tokens
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --epochs: draw the induction score of each head over epochs, above the validation "
-    "metric. Models that don't read one sequence of tokens: how spread out the weights are.",
+    help="With --epochs: instead of rows, draw the induction score of each head over epochs, above "
+    "the validation metric. Models that don't read one sequence of tokens: how spread out the "
+    "weights are.",
 )
 @options.json_option
 @options.runs_option
@@ -68,7 +69,7 @@ def command(
         rows += [{"epoch": number, **row} for row in measures]
     if as_json:
         click.echo(json_text(rows))
-    else:
+    elif not plot:
         header, cells = head_cells(rows)
         table = plain_table(header, LEFT)
         for row in cells:

@@ -91,11 +91,6 @@ def command(
     click.echo(f"report: {place / 'report.html'}")
     if failed:
         raise failed
-    if outcome.missing and not study.is_part:
-        raise RequestError(
-            f"study {study.name}: published: no run has {outcome.missing[0].label}, so its number "
-            "can't be compared."
-        )
     return 0
 
 
@@ -105,10 +100,10 @@ def _list() -> int:
         ["study", "minutes", "question"], ["study", "question"], folded=["question"]
     )
     for name in studies.names():
-        study, quick = studies.read(name), studies.read(name, quick=True)
-        cost = " / ".join(f"{form.minutes:g}" if form.minutes else "-" for form in (study, quick))
+        study = studies.read(name)
+        cost = f"{study.minutes:g}" if study.minutes else "-"
         source = f" ({study.source})" if study.source else ""
         table.add_row(name, cost, Text(f"{study.question}{source}"))
     plain_console().print(table)
-    click.echo("minutes: on 2 cores, whole study / --quick; - if not measured")
+    click.echo("minutes: of the whole study on 2 cores; - if not measured")
     return 0

@@ -12,9 +12,9 @@ import pandas as pd
 
 from attnlab.comparison.comparison import Comparison, Comparisons
 from attnlab.comparison.metrics import part_of
-from attnlab.comparison.tables import heading
+from attnlab.comparison.tables import heading, p_cell
 from attnlab.tasks.kinds import Kind, known_kind
-from attnlab.terminal import p_text
+from attnlab.terminal import NOTHING
 from attnlab.views.records import Curve, Curves, Figure, Grid, IntervalRow, Intervals
 
 # Inches.
@@ -51,7 +51,7 @@ def comparison_figure(comparisons: Comparisons) -> Figure:
             colours,
             title=f"{'test ' * metric.is_test}{metric.path}: {mean}",
             label=task.units or "",
-            lines=[(name, v) for name, v in baseline_values(task).items() if name == task.baseline],
+            lines=[*baseline_values(task).items()][: 1 if metric.is_test else 0],
         )
         forest = [chart for chart in (means, differences_chart(task, colours)) if chart]
         warnings = [textwrap.fill(f"warning: {text}", _WARNING_WIDTH) for text in task.warnings]
@@ -132,9 +132,8 @@ def differences_chart(comparison: Comparison, colours: Mapping[str, int]) -> Int
     """The paired differences to the reference; None if no group has one."""
     rows = []
     for row in comparison.table.itertuples():
-        note = row.verdict or "reference"
-        if row.p_corrected is not None:
-            note += f", p {p_text(row.p_corrected)}"
+        p = p_cell(row)
+        note = f"{row.verdict}, p {p}" if p != NOTHING else row.verdict or "reference"
         name, ends = row.group.name, (row.difference_low, row.difference_high)
         rows.append(IntervalRow(name, colours[name], row.difference, *ends, note=note))
     if all(row.mean is None for row in rows):

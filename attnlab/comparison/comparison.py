@@ -6,10 +6,10 @@ in other settings, data, versions or machines.
 
 from __future__ import annotations
 
-import statistics as plain
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from attnlab.comparison.runs import (
     make_groups,
     read_runs,
     split,
+    still_improving,
 )
 from attnlab.comparison.selection import check_keys
 from attnlab.comparison.statistics import (
@@ -89,8 +90,7 @@ class Comparison:
     table: pd.DataFrame
     # None if there is one group, or if the group that the user named is one of another task
     reference: Group | None
-    baseline: str | None  # the baseline of the skill; None if runs have several or none
-    item_test: ItemTest | None  # a test over test items, for its name and method, which all share
+    item_test: ItemTest | None  # one of the tests over test items, which all have its method
     notes: tuple[str, ...]  # how to read the results
     warnings: tuple[str, ...]  # reasons to doubt the results
 
@@ -203,20 +203,9 @@ def _compare_task(
         judged = judge(pairs, metric.direction, options.geometric, options.sequential)
         differences = dict(zip(others, judged, strict=True))
         tests, missing_tests = _item_tests(others, reference, metric, options.bootstrap)
+    key_columns = [f"{key}.name" if key in ("task", "data") else key for key in by]
     rows = []
     for group in groups:
-        group_runs, values = group.runs.values(), group.rows["VALUE"]
-        interval_of = sequential_interval if options.sequential else t_interval
-        interval = interval_of(np.log(values) if options.geometric else values)
-        interval = exp_interval(interval) if options.geometric else interval
-        low, high = interval.low, interval.high
-        if low is not None and high is not None:
-            # An interval of few, very different seeds can reach beyond the smallest or the largest
-            # value of a metric, where the true mean can't be.
-            low, high = max(low, metric.bounds[0]), min(high, metric.bounds[1])
-        seconds = [run.history().get("seconds") for run in group_runs]
-        sizes = [size for r in group_runs if isinstance(size := r.metrics.get("parameters"), int)]
-        key_columns = [f"{key}.name" if key in ("task", "data") else key for key in by]
         test = tests.get(group)
         row = {
             "group": group,
@@ -224,16 +213,7 @@ def _compare_task(
             "data": data or None,
             "metric": metric.path,
             **dict(zip(key_columns, group.key, strict=True)),
-            "n": interval.n,
-            "mean": interval.mean,
-            "low": low,
-            "high": high,
-            "best": float(values.max() if metric.direction > 0 else values.min()),
-            "worst": float(values.min() if metric.direction > 0 else values.max()),
-            "skill": _mean([metric.skill(run.metrics) for run in group_runs]),
-            "parameters": max(sizes, default=None),
-            # the median, because the first epoch includes compiling
-            "seconds_per_epoch": _mean([plain.median(s) if s else None for s in seconds]),
+            **_results(group, metric, options),
             "reference": reference.label if reference else None,
             "intervals": "sequential" if options.sequential else "t",
             **differences.get(group, Difference())._asdict(),
@@ -258,8 +238,7 @@ def _compare_task(
         notes.append("there is only one group, so there is nothing to compare it with")
     elif reference is None:
         notes.append(f"no group is {in_prose(str(options.reference))}, so there is no reference")
-    unusable = [run.run.name for run in runs["RUN"].drop(usable.index)]
-    if unusable:
+    if unusable := [run.run.name for run in runs["RUN"].drop(usable.index)]:
         names = ", ".join(unusable[:_MOST_NAMED]) + ", ..." * (len(unusable) > _MOST_NAMED)
         warnings.append(f"left out {len(unusable)} without a finite {metric.path}: {names}")
     if splitting:
@@ -267,24 +246,49 @@ def _compare_task(
             f"runs with the same {', '.join(options.by)} differ in {', '.join(splitting)}, so they "
             "are in different groups: see --by and --where"
         )
-    metrics = [run.metrics for run in usable["RUN"]]
-    baselines = {metric.best_baseline(entries) for entries in metrics}
+    newest = usable["RUN"].iloc[-1].metrics
     has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
         task=task,
         data=data or None,
         by=by,
         metric=metric,
-        units=str(metrics[-1].get("units", "")) if has_units else "",
+        units=str(newest.get("units", "")) if has_units else "",
         geometric=options.geometric,
         sequential=options.sequential,
         table=pd.DataFrame(rows, dtype=object),
         reference=reference,
-        baseline=baselines.pop() if len(baselines) == 1 and metric.is_test else None,
         item_test=next(iter(tests.values()), None),
         notes=(*notes, *missing_tests),
-        warnings=(*warnings, *doubts(groups, by)),
+        warnings=(*warnings, *still_improving(groups), *doubts(groups, by)),
     )
+
+
+def _results(group: Group, metric: Quantity, options: Options) -> dict[str, Any]:
+    """Return the columns of a group's own results: mean, interval, best, worst, skill, size."""
+    runs, values = group.runs.values(), group.rows["VALUE"]
+    interval_of = sequential_interval if options.sequential else t_interval
+    interval = interval_of(np.log(values) if options.geometric else values)
+    interval = exp_interval(interval) if options.geometric else interval
+    low, high = interval.low, interval.high
+    if low is not None and high is not None:
+        # An interval of few, very different seeds can reach beyond the smallest or the largest
+        # value of a metric, where the true mean can't be.
+        low, high = max(low, metric.bounds[0]), min(high, metric.bounds[1])
+    ends = [float(values.max()), float(values.min())]
+    best, worst = ends if metric.direction > 0 else ends[::-1]
+    skills = [s for run in runs if (s := metric.skill(run.metrics)) is not None]
+    sizes = [size for run in runs if isinstance(size := run.metrics.get("parameters"), int)]
+    return {
+        "n": interval.n,
+        "mean": interval.mean,
+        "low": low,
+        "high": high,
+        "best": best,
+        "worst": worst,
+        "skill": fmean(skills) if len(skills) == len(runs) else None,
+        "parameters": max(sizes, default=None),
+    }
 
 
 def _reference(groups: list[Group], text: str | None) -> Group | None:
@@ -329,9 +333,3 @@ def _item_tests(
     corrected = holm([test.p if test else None for test in results])
     tests = zip(pairs, results, corrected, strict=True)
     return {group: replace(test, p_holm=p) for group, test, p in tests if test}, []
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Average values; None if one is missing."""
-    numbers = [value for value in values if value is not None]
-    return plain.fmean(numbers) if numbers and len(numbers) == len(values) else None

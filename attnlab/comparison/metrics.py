@@ -74,10 +74,6 @@ class Quantity(NamedTuple):
         """
         return _number(part_of(metrics, self.path).get("skill")) if self.is_reported else None
 
-    def best_baseline(self, metrics: Mapping[str, Any]) -> str | None:
-        """Name the best baseline on the metric's part of the data, by the reported metric."""
-        return part_of(metrics, self.path).get("best_baseline") if self.is_reported else None
-
 
 def reported_metric(metrics: Mapping[str, Any], kind: Kind | None) -> str:
     """Return the metric of a run's result, by metrics.json or else by the kind."""

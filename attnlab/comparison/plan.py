@@ -23,7 +23,7 @@ from scipy import stats
 
 from attnlab.comparison.comparison import Comparison, Options, compare
 from attnlab.comparison.runs import Group
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, paired_differences
+from attnlab.comparison.statistics import ALPHA, enough_seeds, paired_differences
 from attnlab.comparison.tables import heading, print_notes, print_tables
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun
@@ -114,7 +114,7 @@ def plan(
             deviations = tuple(float(differences.std(ddof=1)) * end for end in (1.0, *ends))
             level = ALPHA / len(others)
             numbers = [seeds_for(size / spread, least_power, level) for spread in deviations]
-            seeds = tuple(number and max(number, ENOUGH_SEEDS) for number in numbers)
+            seeds = tuple(number and max(number, enough_seeds()) for number in numbers)
             missing, seconds = 0, 0.0
             for side in (group, reference):
                 runs = side.runs.values()
@@ -141,16 +141,13 @@ def print_plans(
         cost = [f"{row.missing:,}", duration(row.seconds)] if row.seeds[0] else [NOTHING] * 2
         numbers = [f"{spread} [{low}, {high}]", f"{seeds} ({fewest} to {most})", *cost]
         rows.append([row.comparison.name, row.group.name, size, str(row.n), *numbers])
-    header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "runs", "time"]
+    header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "missing runs", "time"]
     console = plain_console()
-    print_tables(console, f"to find a difference of {difference}", [Table("", header, rows, 2)])
+    title = f"to find a difference of {difference} with a probability of {least_power:g}"
+    print_tables(console, title, [Table("", header, rows, 2)])
     tasks = dict.fromkeys(row.comparison for row in plans)
     lines = [
         *(f"{heading(task)}; to find: a difference to {task.reference_name}" for task in tasks),
-        "n: shared seeds; sd: standard deviation of their paired differences",
-        f"seeds: for power {least_power:g} at alpha {ALPHA:g} / number of groups compared with the "
-        f"reference (Holm), at least {ENOUGH_SEEDS}; in brackets: for both ends of sd",
-        "runs: missing runs of both groups, and their time",
         *dict.fromkeys(f"warning: {text}" for task in tasks for text in task.warnings),
         *(f"left out: {text}" for text in left_out),
     ]

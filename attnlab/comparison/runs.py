@@ -7,6 +7,7 @@ SEED, and in groups VALUE, the compared number.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,17 +216,36 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
     return [f"{text}: {_counts(table['GROUP'], column)}" for text, column in columns.items()]
 
 
+def still_improving(groups: Sequence[Group]) -> list[str]:
+    """Warn of groups whose runs mostly have their best validation result in the last epoch."""
+    names, runs = list[str](), list[RunRecord]()
+    for group in groups:
+        # Without validation data, the last epoch is always called the best one.
+        validated = [run for run in group.runs.values() if run.metrics.get("monitor")]
+        last = [r for r in validated if r.metrics.get("best_epoch") == r.metrics.get("epochs")]
+        if 2 * len(last) > len(group.runs):
+            names, runs = [*names, group.name], [*runs, *last]
+    if not runs:
+        return []
+    commands = {str((run.run.read_environment() or {}).get("command")) for run in runs}
+    words = [word for word in shlex.split(commands.pop()) if not word.startswith("trainer.epochs=")]
+    if commands or words[:1] != ["attnlab"]:  # several commands, or a script
+        words = ["attnlab", "resume", "RUN"]
+    words.append(f"trainer.epochs={2 * max(run.metrics.get('epochs', 0) for run in runs)}")
+    return [
+        f"still improving in the last epoch: {', '.join(names)}. Train longer: {shlex.join(words)}"
+    ]
+
+
 def _surroundings(run: RunRecord) -> dict[str, str]:
-    """Return versions, code and machine of a run, by the sentence for a difference in them."""
+    """Return versions and code of a run, by the sentence for a difference in them."""
     environment = run.run.read_environment() or {}
     packages, code = environment.get("packages") or {}, environment.get("code") or {}
-    machine = f"{environment.get('processor_model')} with {environment.get('cpus')} cores"
     earlier = ", ".join(map(str, run.status.get("earlier_epochs", [])))
     return {
         "runs were trained longer later, so earlier trainer.epochs differ": earlier or "none",
         **{f"the version of {name} differs": str(packages.get(name)) for name in _PACKAGES},
         "attnlab's code differs": str(code.get("commit"))[:8] + "+" * bool(code.get("dirty")),
-        "machines differ, so seconds can't be compared": machine,
     }
 
 

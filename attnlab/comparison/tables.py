@@ -15,13 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from attnlab.comparison.comparison import Comparison, Comparisons
-from attnlab.comparison.statistics import ALPHA, ENOUGH_SEEDS, first_bounded
+from attnlab.comparison.statistics import TOO_FEW, enough_seeds
 from attnlab.terminal import (
     NOTHING,
-    WIDTH,
     Write,
     distinct,
-    in_one_format,
     number_format,
     p_text,
     plain_console,
@@ -30,11 +28,9 @@ from attnlab.terminal import (
 from attnlab.views.records import Table
 
 _DIRECTIONS = {1: "higher is better", -1: "lower is better", 0: "as a plain number"}
-_LARGE_SKILL = 100.0  # if a skill is this large, skills are written with three digits
-_LEFT_OUT_WHEN_NARROW = {"best", "worst", "lowest", "highest", "parameters", "s/epoch"}
 _STYLES = {
     **{"better": "bold green", "worse": "bold red"},
-    **dict.fromkeys(("too few seeds", "undecided"), "yellow"),
+    **dict.fromkeys((TOO_FEW, "undecided"), "yellow"),
 }
 
 
@@ -54,14 +50,8 @@ def value_format(comparison: Comparison) -> Write:
 
 
 def results_table(comparison: Comparison) -> Table:
-    """Make a row for each group: seeds, mean and interval, best and worst, skill, size, speed."""
+    """Make a row for each group: seeds, mean and interval, skill if there is any, size."""
     table, write = comparison.table, value_format(comparison)
-    skills = [*table["skill"]]
-    if any(abs(skill or 0) >= _LARGE_SKILL for skill in skills):
-        skill_cells = in_one_format(skills, digits=3)
-    else:
-        skill_cells = [NOTHING if skill is None else f"{skill:.3f}" for skill in skills]
-    best, worst = ("best", "worst") if comparison.metric.direction else ("lowest", "highest")
     columns = {
         "n": table["n"].map(str),
         "geometric mean" if comparison.geometric else "mean": table["mean"].map(write),
@@ -69,12 +59,10 @@ def results_table(comparison: Comparison) -> Table:
             NOTHING if low is None else f"{write(low)} to {write(high)}"
             for low, high in zip(table["low"], table["high"], strict=True)
         ],
-        best: table["best"].map(write),
-        worst: table["worst"].map(write),
-        "skill": skill_cells,
-        "parameters": [NOTHING if n is None else f"{n:,}" for n in table["parameters"]],
-        "s/epoch": in_one_format([*table["seconds_per_epoch"]], digits=3),
     }
+    if table["skill"].notna().any():
+        columns["skill"] = [NOTHING if s is None else f"{s:,.3f}" for s in table["skill"]]
+    columns["parameters"] = [NOTHING if n is None else f"{n:,}" for n in table["parameters"]]
     return _table("", comparison, table, columns)
 
 
@@ -101,14 +89,17 @@ def differences_table(comparison: Comparison) -> Table | None:
     columns = {
         "n": numbers,
         f"{what} [{interval}]": differences,
-        "p": table["p_corrected"].map(p_text),
+        "p": [p_cell(row) for row in table.itertuples()],
     }
-    if comparison.item_test:
-        columns[comparison.item_test.heading] = table["item_p_holm"].map(p_text)
     side = {1: "above", -1: "below"}.get(comparison.metric.direction)
     better = f" ({side} {nothing:g} is better)" if side else ""
     title = f"{what} to {comparison.reference_name}{better}"
     return _table(title, comparison, table, {**columns, "verdict": table["verdict"]})
+
+
+def p_cell(row: Any) -> str:
+    """Return the corrected p value of a row of `Comparison.table`; `-` with too few seeds."""
+    return p_text(None if row.verdict == TOO_FEW else row.p_corrected)
 
 
 def _table(
@@ -120,31 +111,22 @@ def _table(
     return Table(title, [*comparison.by, *columns], rows, len(comparison.by))
 
 
-def footnotes(comparison: Comparison) -> list[str]:
-    """Explain the tests and how to read the results; `attnlab explain` has all columns."""
+def remarks(comparison: Comparison) -> list[str]:
+    """Describe the tests over test items, missing verdicts, and which runs are compared."""
     differences, lines = comparison.differences, []
-    if comparison.table["skill"].notna().any():
-        baseline = comparison.baseline or "the best baseline"
-        lines.append(f"skill: share of the error of {baseline} that the model removes")
-    if len(differences) and comparison.sequential:
-        lines.append(
-            "sequential: intervals, p and verdicts stay valid however often you look, if "
-            f"differences are roughly normal, at alpha {ALPHA:g} / {len(differences)}; they need "
-            f"{first_bounded(ALPHA / len(differences))} shared seeds"
-        )
-    elif tests := differences["p_corrected"].notna().sum():
-        corrected = f", corrected for {tests} tests (Holm); intervals are not corrected"
-        lines.append(f"p: paired t test over shared seeds{corrected if tests > 1 else ''}")
     if test := comparison.item_test:
-        corrected = ", corrected (Holm)" if differences["item_p"].notna().sum() > 1 else ""
-        once = "; valid for one look only" if comparison.sequential else ""
-        signature = f"; {test.signature}" if test.signature else ""
-        lines.append(f"{test.heading}: {test.method}{corrected}{once}{signature}")
-    if (differences["verdict"] == "too few seeds").any():
+        tested = [row for row in differences.itertuples() if row.item_p is not None]
+        values = ", ".join(f"{row.group.name} p {p_text(row.item_p_holm)}" for row in tested)
+        details = [test.method, *([test.signature] if test.signature else [])]
+        details += ["Holm"] if len(tested) > 1 else []
+        details += ["valid for one look only"] if comparison.sequential else []
         lines.append(
-            f"too few seeds: below {ENOUGH_SEEDS} shared seeds a single run can decide, so "
-            "differences of any size get no verdict: train more seeds"
+            "the item test compares these weights on these items, not the mechanisms: "
+            f"{values} ({'; '.join(details)})"
         )
+    if (differences["verdict"] == TOO_FEW).any():
+        enough = enough_seeds(len(differences), comparison.sequential)
+        lines.append(f"{TOO_FEW}: a verdict needs {enough} seeds that both groups have")
     return [*lines, *comparison.notes]
 
 
@@ -155,22 +137,18 @@ def print_comparisons(comparisons: Comparisons, file: Any = None) -> None:
         if number:
             console.print()
         print_tables(console, heading(comparison), _tables(comparison))
-        print_notes(console, _remarks(comparison))
+        print_notes(console, _lines(comparison))
     print_notes(console, [f"left out: {text}" for text in comparisons.left_out])
 
 
 def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
-    """Print tables below a title; without some columns on a narrow terminal."""
+    """Print tables below a title."""
     console.print(Text(title, style="bold"))
-    hidden = _LEFT_OUT_WHEN_NARROW if console.width < WIDTH else set()
     for table in tables:
         words = table.header[: table.words]
-        places = [place for place, name in enumerate(table.header) if name not in hidden]
-        names = [table.header[place] for place in places]
-        printed = plain_table(names, [*words, "verdict"], folded=words)
+        printed = plain_table(table.header, [*words, "verdict"], folded=words)
         for row in table.rows:
-            cells = [row[place] for place in places]
-            printed.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in cells))
+            printed.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
         if table.title:
             console.print(Text(table.title, style="bold"))
         console.print(printed)
@@ -178,10 +156,10 @@ def print_tables(console: Console, title: str, tables: Sequence[Table]) -> None:
 
 
 def print_notes(console: Console, lines: Iterable[str]) -> None:
-    """Print what columns mean, `warning: ...` and `left out: ...`."""
+    """Print remarks, `warning: ...` and `left out: ...`, whose commands stay on one line."""
     for line in lines:
-        style = "yellow" if line.startswith(("warning: ", "left out: ")) else "dim"
-        console.print(Text(line, style=style), soft_wrap=line.startswith("left out: "))
+        is_warning = line.startswith(("warning: ", "left out: "))
+        console.print(Text(line, style="yellow" if is_warning else "dim"), soft_wrap=is_warning)
 
 
 def _tables(comparison: Comparison) -> list[Table]:
@@ -189,8 +167,8 @@ def _tables(comparison: Comparison) -> list[Table]:
     return [results_table(comparison), *([differences] if differences else [])]
 
 
-def _remarks(comparison: Comparison) -> list[str]:
-    return [*footnotes(comparison), *(f"warning: {text}" for text in comparison.warnings)]
+def _lines(comparison: Comparison) -> list[str]:
+    return [*remarks(comparison), *(f"warning: {text}" for text in comparison.warnings)]
 
 
 def markdown(comparisons: Comparisons) -> str:
@@ -205,7 +183,7 @@ def markdown(comparisons: Comparisons) -> str:
             sides = ["left"] * words + ["right"] * numbers
             parts.append(table.title)
             parts.append(frame.to_markdown(index=False, disable_numparse=True, colalign=sides))
-        parts.append("\n".join(f"- {text}" for text in _remarks(comparison)))
+        parts.append("\n".join(f"- {text}" for text in _lines(comparison)))
     parts.append("\n".join(f"- left out: {text}" for text in comparisons.left_out))
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -214,7 +192,7 @@ def latex(comparisons: Comparisons) -> str:
     """Write the tables for LaTeX's package booktabs; notes and warnings are comments."""
     parts = []
     for comparison in comparisons.tasks:
-        parts += [f"% {text}" for text in [heading(comparison), *_remarks(comparison)]]
+        parts += [f"% {text}" for text in [heading(comparison), *_lines(comparison)]]
         for table in _tables(comparison):
             columns = "l" * table.words + "r" * (len(table.header) - table.words)
             frame = pd.DataFrame(table.rows, columns=pd.Index(table.header))

@@ -10,8 +10,8 @@ from attnlab.comparison.charts import baseline_values, group_curves, means_chart
 from attnlab.comparison.comparison import Comparison
 from attnlab.comparison.tables import (
     differences_table,
-    footnotes,
     heading,
+    remarks,
     results_table,
     value_format,
 )
@@ -47,9 +47,8 @@ def result_sentence(comparison: Comparison) -> str:
             is_tested = best.verdict in ("better", "worse", "no evidence")
             p = f", p {p_text(best.p_corrected)}".replace("<", "< ") if is_tested else ""
             said += f"; compared with {comparison.reference_name}: {best.verdict}{p}"
-    baseline, values = comparison.baseline, baseline_values(comparison)
-    if baseline in values:
-        said += f". The best baseline, {baseline}, has {_baseline(comparison, values[baseline])}"
+    for baseline, score in [*baseline_values(comparison).items()][:1]:
+        said += f". The best baseline, {baseline}, has {_baseline(comparison, score)}"
     return f"{comparison.name}: {said}."
 
 
@@ -77,12 +76,13 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     several = (comparison.table["n"] > 1).any()
     notes = []
     if several:
+        mean = "geometric mean" if comparison.geometric else "mean"
         notes.append(
             "Curves: mean over seeds; band: from the lowest to the highest seed. "
-            "Dots: a seed each; bars: 95 % interval of their mean."
+            f"Dots: a seed each; bars: 95 % interval of their {mean}."
         )
     if several or len(comparison.table) > 1:
-        notes += footnotes(comparison)
+        notes += remarks(comparison)
     runs = comparison.records
     caveats = dict.fromkeys(str(note) for run in runs for note in run.metrics.get("notes") or [])
     notes += [*caveats][:_MOST_CAVEATS]

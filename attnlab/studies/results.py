@@ -10,12 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from attnlab import __version__
 from attnlab.comparison.charts import baseline_values, comparison_figure
 from attnlab.comparison.comparison import Comparison, Comparisons, NoReference, Options, compare
-from attnlab.comparison.statistics import ENOUGH_SEEDS, Interval
+from attnlab.comparison.statistics import TOO_FEW, Interval, enough_seeds
 from attnlab.comparison.tables import numbers
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError, explained
@@ -119,14 +120,11 @@ def _cell(published: Published, comparisons: Sequence[Comparison]) -> Cell:
 
 
 def verdict(published: float, ours: Interval, direction: int) -> str:
-    """Compare our interval with a published number; higher (1) or lower (-1) is better.
-
-    Few seeds reproduce nothing: their interval is so wide that it contains nearly any number.
-    """
-    if ours.low is None or ours.high is None:
-        return "one seed"
+    """Compare our interval with a published number; higher (1) or lower (-1) is better."""
+    if ours.n < enough_seeds() or ours.low is None or ours.high is None:
+        return TOO_FEW
     if ours.low <= published <= ours.high:
-        return "reproduced" if ours.n >= ENOUGH_SEEDS else "too few seeds"
+        return "reproduced"
     return "better" if (ours.mean - published) * direction > 0 else "worse"
 
 
@@ -188,15 +186,23 @@ def published_table(study_results: Results) -> Table:
     rows = []
     for cell in cells:
         number, ours, n, why = cell.published, "", "", ""
+        value = f"{number.value:g}"
         if cell.ours is not None:
             write = formats[number.metric]
             mean, *ends = [write(value) for value in cell.ours[1:4] if value is not None]
+            value = _in_notation_of(mean, number.value)
             ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(cell.ours.n)
             why = f": {number.why}" if number.why else ""
         by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
-        rows.append([number.label, by, beaten_by, number.metric, f"{number.value:g}", ours, n,
+        rows.append([number.label, by, beaten_by, number.metric, value, ours, n,
                      cell.verdict + why])  # fmt: skip
     return Table("", header, rows, words=3, prose=True)
+
+
+def _in_notation_of(ours: str, value: float) -> str:
+    """Write all digits of a published number, with an exponent if our number has one."""
+    write = np.format_float_scientific if "e" in ours else np.format_float_positional
+    return write(value, trim="-")
 
 
 def _format(cells: Sequence[Cell]) -> Write:

@@ -59,7 +59,7 @@ class Study:
     first: str | None = None  # a grid that is trained first; not a group in the comparison
     within: str | None = None  # keys separated by commas; see `comparison.comparison.Options`
     source: str | None = None  # the paper or book that the question comes from
-    minutes: float | None = None  # how long it took on 2 cores; None: not measured
+    minutes: float | None = None  # how long the whole study took on 2 cores; None: not measured
     metric: str | None = None  # None: the task's own
     reference: str | None = None  # the group that others are compared with
     geometric: bool = False  # whether means are geometric
@@ -139,7 +139,7 @@ def read(name: str, quick: bool = False) -> Study:
     published = [row for entry in content.get("published") or [] for row in _published(entry)]
     changes = [{**content, "published": published, "name": name, "quick": quick}]
     if quick:
-        changes += [{"minutes": None}, content.get("quick", {})]
+        changes.append(content.get("quick", {}))
     try:
         study = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Study), *changes))
         assert isinstance(study, Study)

@@ -271,7 +271,7 @@ class ReportedRun:
         for epoch in numbers:
             value = values.get(epoch, math.nan)
             score = [f"{monitor} {value:.4g}"] if math.isfinite(value) else []
-            notes.append(" · ".join([*score, *["best"] * (epoch == best)]))
+            notes.append(" · ".join([*score, *["best"] * (epoch == best)] if score else []))
         first = numbers.index(best) if best in numbers else len(numbers) - 1
         return Epochs(list(numbers), notes, first)
 

@@ -58,10 +58,9 @@ def paired_tester(
             difference = group - reference
             count = len(difference)
             method = f"paired permutation test over {count} test {first.noun}"
-            method += " (losses averaged over shared seeds)" if len(pair[0]) > 1 else ""
             name, p = "permutation test", paired_p(difference)
             statistic = float(difference.mean())
-            tests.append(ItemTest(name, "item test p", method, count, p, statistic))
+            tests.append(ItemTest(name, method, count, p, statistic))
         return tests
 
     return item_test

@@ -55,8 +55,7 @@ class ItemTest:
     """The result of a test over test items: is a group of runs different from a reference?"""
 
     name: str  # of the test
-    heading: str  # of the table column with its p values
-    method: str  # the test and the number of items, for a footnote
+    method: str  # the test and the number of items, in words
     items: int  # number of test items
     p: float  # two-sided
     statistic: float | None = None  # above 0 if the group's losses are larger

@@ -74,7 +74,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest(capsys):
 @pytest.mark.parametrize(
     ("word", "start"),
     [
-        ("DM p", "DM p: the Diebold-Mariano test"),
+        ("item test", "item test: would other test items"),
         ("test_bleu", "BLEU, chrF: how many n-grams"),
     ],
 )

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from attnlab.comparison.statistics import (
-    ENOUGH_SEEDS,
-    first_bounded,
+    enough_seeds,
     holm,
     judge,
     radius,
@@ -136,17 +135,17 @@ def test_the_sequential_ends_are_where_p_is_alpha(n, seed, alpha):
 
 
 def test_there_are_no_sequential_ends_with_too_few_seeds_for_a_verdict():
-    assert first_bounded() == ENOUGH_SEEDS
+    assert enough_seeds() == enough_seeds(1, sequential=True) == 5
     assert [math.isinf(radius(n)) for n in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
     assert sequential_interval(SEVEN[:4])[:4] == (4, pytest.approx(SEVEN[:4].mean()), None, None)
     assert sequential_interval([0.5]) == (1, 0.5, None, None, None)
-    assert first_bounded(0.05 / 6) == 6 and first_bounded(0.05 / 7) == 7
+    assert [enough_seeds(n, sequential=True) for n in (6, 7)] == [6, 7]
 
 
 @pytest.mark.parametrize(
     ("differences", "direction", "verdict"),
     [
-        (SEVEN[:4] + 9, 1, "undecided"),  # too few for an interval
+        (SEVEN[:4] + 9, 1, "too few seeds"),  # too few for an interval
         (SEVEN - 0.2, 1, "undecided"),
         (SEVEN + 1, -1, "worse"),
         (-1 - SEVEN, -1, "better"),

@@ -9,6 +9,7 @@ import json
 import pytest
 from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
+from attnlab.comparison.statistics import TOO_FEW
 from attnlab.comparison.tables import (
     as_json,
     comma_separated,
@@ -16,7 +17,9 @@ from attnlab.comparison.tables import (
     latex,
     markdown,
     print_comparisons,
+    results_table,
 )
+from attnlab.terminal import p_text
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +53,9 @@ def test_the_tables_fit_100_columns_and_are_complete(comparisons, monkeypatch):
     assert better[:5] == ["scaled_dot_product", "5", "-0.102", "[-0.118,", "-0.086]"]
     assert "difference to no attention (below 0 is better)" in lines
     notes = " ".join(text.split())
-    assert "corrected for 2 tests (Holm); intervals are not corrected" in notes
-    assert "Diebold-Mariano over 40 test windows" in notes
-    assert "skill: share of the error of persistence that the model removes" in notes
+    p = p_text(next(comparisons.tasks[0].table.itertuples()).item_p_holm)
+    said = f"compares these weights on these items, not the mechanisms: scaled_dot_product p {p}"
+    assert said in notes and "(Diebold-Mariano over 40 test windows; Holm)" in notes
     warning = "trainer.epochs differs: 30 (no attention, pooling); 60 (scaled_dot_product)"
     assert f"warning: {warning}" in text
 
@@ -108,6 +111,26 @@ def test_csv_and_json_have_all_digits(comparisons):
     assert row["warnings"] == "; ".join(comparisons.tasks[0].warnings)
 
 
+def test_with_too_few_seeds_there_is_no_p(tmp_path, monkeypatch):
+    """The difference of four seeds has a p below 0.05 and no verdict: files have both."""
+    write_group(tmp_path, "none", NONE)
+    write_group(tmp_path, "bahdanau", BETTER[:4])
+    comparisons = compared(tmp_path)
+    text = printed(comparisons, monkeypatch)
+    (row,) = [line for line in text.splitlines() if TOO_FEW in line and "bahdanau" in line]
+    assert row.split()[-4:] == ["-", "too", "few", "seeds"]
+    assert "too few seeds: a verdict needs 5 seeds that both groups have" in text
+    assert float(csv_rows(comparisons)[0]["p_holm"]) < 0.05
+    sequential = printed(compared(tmp_path, sequential=True), monkeypatch)
+    assert "too few seeds: a verdict needs 5 seeds" in sequential
+
+
+def test_there_is_no_column_without_values(tmp_path):
+    write_group(tmp_path, "none", NONE)
+    assert "skill" in results_table(only(tmp_path)).header
+    assert "skill" not in results_table(only(tmp_path, metric="mae")).header
+
+
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):
     write_group(tmp_path, "pooling", SAME)
     comparisons = compared(tmp_path)
@@ -125,9 +148,7 @@ def test_every_format_marks_sequential_intervals(tmp_path, monkeypatch):
         assert "95 % sequential" in text.replace("\\", "")
         assert "difference [sequential]" in text
         notes = " ".join(text.split())
-        assert "at alpha 0.05 / 2; they need 6 shared seeds" in notes
-        assert "Holm); valid for one look only" in notes
-        assert "paired t test" not in notes
+        assert "Holm; valid for one look only)" in notes
     for row in [*json.loads(as_json(comparisons)), *csv_rows(comparisons)]:
         assert row["intervals"] == "sequential"
         assert "p_bonferroni" in row and "p_holm" not in row

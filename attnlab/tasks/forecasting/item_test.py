@@ -89,15 +89,9 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
     tests: list[ItemTest | None] = []
     for pair in pairs:
         one, base = (np.mean([losses[run.path] for run in side], axis=0) for side in pair)
-        method = (
-            f"{items.test} over {len(one)} {items.noun} "
-            "(losses averaged over shared seeds, small-sample correction)"
-        )
-        heading = "DM p" if items.test == "Diebold-Mariano" else "t p"
+        method = f"{items.test} over {len(one)} {items.noun}"
         result = diebold_mariano(one, base, items.overlap)
-        tests.append(
-            result and ItemTest(items.test, heading, method, len(one), result.p, result.statistic)
-        )
+        tests.append(result and ItemTest(items.test, method, len(one), result.p, result.statistic))
     return tests
 
 

@@ -107,8 +107,7 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
             f"no paired bootstrap, which would count {number:,} texts: see --bootstrap"
         )
     tests: list[ItemTest | None] = []
-    counts = "counts summed over shared seeds"
-    method = f"sacreBLEU's paired bootstrap over {len(targets)} test sentences ({counts})"
+    method = f"sacreBLEU's paired bootstrap over {len(targets)} test sentences"
     for pair in pairs:
         system, base = (
             list(zip(*(tables[run.name][1] for run in group), strict=True)) for group in pair
@@ -117,9 +116,7 @@ def item_test(metric: str, pairs: Pairs, always: bool | None) -> list[ItemTest |
         signature = str(pair[1][0].read_metrics().get("signatures", {}).get(metric))
         tokens = re.findall(r"tok:([^|]+)", signature)[:1]
         p, signature = paired_bootstrap(metric, base, system, targets, *tokens)
-        tests.append(
-            ItemTest("paired bootstrap", "boot p", method, len(targets), p, signature=signature)
-        )
+        tests.append(ItemTest("paired bootstrap", method, len(targets), p, signature=signature))
     return tests
 
 

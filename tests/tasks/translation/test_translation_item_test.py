@@ -8,7 +8,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from attnlab.comparison.statistics import holm
-from attnlab.comparison.tables import footnotes
+from attnlab.comparison.tables import remarks
 from attnlab.tasks.translation import scores
 from attnlab.tasks.translation.scores import paired_bootstrap
 
@@ -74,8 +74,8 @@ def test_sentences_are_resampled_with_the_seeds_of_both_sides(tmp_path):
     assert (rows["pooling"].item_test, rows["pooling"].items) == ("paired bootstrap", 12)
     pair = [rows["bahdanau"], rows["pooling"]]
     assert [row.item_p_holm for row in pair] == holm([row.item_p for row in pair])
-    assert any("boot p: sacreBLEU's paired bootstrap over 12 test sentences" in line
-               for line in footnotes(comparison))  # fmt: skip
+    (said,) = [text for text in remarks(comparison) if "item test" in text]
+    assert "(sacreBLEU's paired bootstrap over 12 test sentences; " in said
 
 
 def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
