@@ -19,7 +19,7 @@ from attnlab.config.options import in_prose
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
-from attnlab.terminal import in_one_format, plain_console, plain_table, width
+from attnlab.terminal import NOTHING, in_one_format, plain_console, plain_table, width
 
 log = logging.getLogger("attnlab")
 _COMPILING = "tracing and compiling"
@@ -35,20 +35,23 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         return
     console = plain_console(file)
     print_table(metrics, "test", file)
-    metric, parts = metrics["metric"], kind_of(metrics["task"]).scoring.parts
+    metric, kind = metrics["metric"], kind_of(metrics["task"])
     for name, extra in metrics.get("extra", {}).items():
         result = "not possible, the weights are tied to the length of the training windows"
         if extra is not None:
             result = f"{metric} {extra['test'][metric]:.4g}"
-        meaning = parts.get(name, "a further part of the test data")
+        meaning = kind.scoring.parts.get(name, "a further part of the test data")
         console.print(f"{name} ({meaning}): {result}", soft_wrap=True)
     console.print(
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
-    tries = kind_of(metrics["task"]).predictions.next_steps
-    keys = (metrics["model"], metrics["task"], metrics["metric"], "")
-    if advice := next((tries[key] for key in keys if key in tries), None):
+    tries, keys = kind.predictions.next_steps, (metrics["model"], metrics["task"], metric, "")
+    advice = next((tries[key] for key in keys if key in tries), None)
+    if kind.scoring.is_still_improving(metrics):
+        longer = f"attnlab resume {{run}} trainer.epochs={2 * metrics['epochs']}"
+        advice = f"{longer} (still improving: the last epoch is the best)"
+    if advice:
         other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
         advice = advice.format(run=RunDirectory(folder).word, other=other)
         console.print(f"next: {advice}", soft_wrap=True)
@@ -58,13 +61,14 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
 def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
     """Print the result on one split: a row for the run and one per baseline, best first; the notes.
 
-    The column `skill` is 1 - (error of the run) / (error of the row's baseline).
+    The column `beaten by` is the skill, 1 - (error of the run) / (error of the row's baseline).
     """
     console, kind = plain_console(file), kind_of(metrics["task"])
     attention, metric = metrics["attention"], metrics["metric"]
     mechanism = in_prose(attention)
-    title = f"{metrics['task']} / {mechanism} / seed {metrics['seed']}"
-    console.print(f"{title}: {part}, in {metrics['units']}", soft_wrap=True)
+    title = f"{metrics['task']} / {mechanism} / seed {metrics['seed']}: {part}"
+    scored = f", {metrics['scored']}" if "scored" in metrics else ""
+    console.print(f"{title}{scored}, in {metrics['units']}", soft_wrap=True)
     hidden = {measure.name for measure in kind.scoring.metrics if not measure.in_tables}
     columns = [name for name in metrics["test"] if name not in hidden]
     sign = 1 if kind.scoring.is_lower_better(metric) else -1
@@ -76,11 +80,12 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     result = (attention, metrics["test"])
     rows = sorted([result, *metrics["baselines"].items()], key=rank)
     cells = [in_one_format([scores.get(column) for _, scores in rows]) for column in columns]
-    skills = in_one_format([metrics["skills"].get(name) for name, _ in rows])
-    table = plain_table([kind.predictions.item, *columns, "skill"], [kind.predictions.item])
-    for row, *numbers, skill in zip(rows, *cells, skills, strict=True):
-        is_run = row is result
-        table.add_row(row[0], *numbers, "" if is_run else skill, style="bold" if is_run else "")
+    skills = [metrics["skills"].get(name) for name, _ in rows]
+    shares = in_one_format([None if skill is None else 100 * skill for skill in skills], digits=3)
+    table = plain_table([kind.predictions.item, *columns, "beaten by"], [kind.predictions.item])
+    for row, *numbers, share in zip(rows, *cells, shares, strict=True):
+        is_run, share = row is result, share if share == NOTHING else f"{share} %"
+        table.add_row(row[0], *numbers, "" if is_run else share, style="bold" if is_run else "")
     console.width = max(console.width, width(table, console))
     console.print(Padding(table, (1, 0), expand=False))
 
@@ -92,12 +97,8 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     elif skill is None:
         verdict = f"{best} makes practically no error, so no model can do better."
     else:
-        share = f"{abs(skill):.1%} {'below' if skill >= 0 else 'above'}"
-        sign_of_skill = "" if skill >= 0 else " below 0"
-        verdict = (
-            f"The error of {mechanism} is {share} that of {best}, the best baseline "
-            f"(skill{sign_of_skill})."
-        )
+        share = f"{100 * abs(skill):.1f} % {'below' if skill >= 0 else 'above'}"
+        verdict = f"The error of {mechanism} is {share} that of {best}, the best baseline."
     for line in (verdict, *(f"note: {note}" for note in metrics.get("notes", []))):
         console.print(line, soft_wrap=True)
 

@@ -147,6 +147,17 @@ class Scoring:
         metric = self.metric(name)
         return metric is not None and metric.direction == "min"
 
+    def is_still_improving(self, metrics: Mapping[str, Any]) -> bool:
+        """Return whether a run's last epoch was its best one, by its metrics.json.
+
+        More epochs would probably improve it, unless its value is perfect. Without validation data
+        there is no best epoch.
+        """
+        metric = self.metric(str(metrics["monitor"]))
+        perfect = metric.bounds[metric.direction == "max"] if metric else math.nan
+        is_last = metrics["best_epoch"] == metrics["epochs"]
+        return is_last and metrics["best_value"] not in (None, perfect)
+
 
 @dataclass(frozen=True)
 class Predictions:

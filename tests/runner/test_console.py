@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnlab.runner.console import Screen, bars, print_table, screen
+from attnlab.runner.console import Screen, bars, print_result, print_table, screen
 
 SHOWN = ("train_loss", "val_loss", "val_bleu")
 
@@ -84,8 +84,8 @@ def test_a_terminal_of_80_columns_has_room_for_the_time_left():
 @pytest.mark.parametrize(
     ("rmse", "skill", "sentence"),
     [
-        (0.75, 0.25, "The error of no attention is 25.0% below that of persistence, the best"),
-        (1.5, -0.5, "The error of no attention is 50.0% above that of persistence"),
+        (0.75, 0.25, "The error of no attention is 25.0 % below that of persistence, the best"),
+        (1.5, -0.5, "The error of no attention is 50.0 % above that of persistence"),
         (0.5, None, "persistence makes practically no error"),
         (math.nan, None, "The result of no attention is not finite"),
     ],
@@ -94,5 +94,35 @@ def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):
     run = {"task": "fib", "attention": "none", "seed": 0, "units": "values", "metric": "rmse"}
     scores = {"test": {"rmse": rmse}, "baselines": {"persistence": {"rmse": 1.0}}}
     skills = {"best_baseline": "persistence", "skill": skill, "skills": {"persistence": skill}}
-    print_table({**run, **scores, **skills}, "test")
-    assert capsys.readouterr().out.splitlines()[-1].startswith(sentence)
+    print_table({**run, **scores, **skills, "scored": "one step ahead"}, "test")
+    title, *_, verdict = capsys.readouterr().out.splitlines()
+    assert title == "fib / no attention / seed 0: test, one step ahead, in values"
+    assert verdict.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("best", "value", "command"),
+    [
+        (
+            5,
+            2.0,
+            "attnlab resume {} trainer.epochs=10 (still improving: the last epoch is the best)",
+        ),
+        (4, 2.0, "attnlab task=translate attention=bahdanau (minutes)"),
+        (5, 0.0, "attnlab task=translate attention=bahdanau (minutes)"),
+        (5, None, "attnlab task=translate attention=bahdanau (minutes)"),
+    ],
+)
+def test_a_run_whose_last_epoch_is_the_best_is_to_be_trained_longer(
+    tmp_path, monkeypatch, capsys, best, value, command
+):
+    """Not if its value is perfect, nor without validation data."""
+    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    scores = {"task": "fib", "attention": "none", "seed": 0, "model": "rnn", "units": "values"}
+    scores |= {"metric": "rmse", "test": {"rmse": 1.0}, "baselines": {"persistence": {"rmse": 2.0}}}
+    scores |= {"skills": {"persistence": 0.5}, "skill": 0.5, "best_baseline": "persistence"}
+    ends = {"monitor": value if value is None else "val_loss", "best_value": value}
+    sizes = {"best_epoch": best, "epochs": 5, "parameters": 7, "seconds": 1.0}
+    print_result({**scores, **ends, **sizes}, tmp_path / "run")
+    advice = capsys.readouterr().out.splitlines()[-2]
+    assert advice.startswith(f"next: {command.format(tmp_path / 'run')}")

@@ -38,8 +38,8 @@ KIND = Kind(
             # The metrics that tables leave out express the same errors in other units.
             _error("mse", "MSE", in_tables=False),
             _error("nrmse", "RMSE / range", in_tables=False),
-            _error("mse_z", "MSE of z-scores"),
-            _error("mae_z", "MAE of z-scores"),
+            _error("mse_z", "MSE of z-scores", in_tables=False),
+            _error("mae_z", "MAE of z-scores", in_tables=False),
             _error("mase", "MASE"),
             _error("smape", "sMAPE (%)", in_tables=False, bounds=(0.0, 200.0)),
             Metric("loss", "min", "loss", in_tables=False, bounds=POSITIVE),

@@ -12,6 +12,7 @@ from attnlab.tasks.forecasting.time_series import TimeSeries, histories, resolut
 
 LEVEL = 0.95
 FEWEST = round(2 / (1 - LEVEL)) - 1  # errors of a step that an interval needs
+STEPS = 12  # that `attnlab forecast` makes by default
 AHEAD = 24  # the last step that gets an interval, if the horizon is shorter
 Errors = Mapping[str, Any]  # metric -> a float, or None if it is undefined
 Examples = tuple[np.ndarray, np.ndarray]  # inputs (N, S) and their targets (N, K)

@@ -12,7 +12,15 @@ import numpy as np
 from attnlab.errors import RequestError
 from attnlab.tasks.base import TaskData
 from attnlab.tasks.forecasting.csv_series import Form, Panel, read_panel
-from attnlab.tasks.forecasting.measures import AHEAD, Examples, Yardstick, linear, repeat_values
+from attnlab.tasks.forecasting.measures import (
+    AHEAD,
+    FEWEST,
+    STEPS,
+    Examples,
+    Yardstick,
+    linear,
+    repeat_values,
+)
 from attnlab.tasks.forecasting.steps import season
 from attnlab.tasks.forecasting.task import ForecastingTask, refuse
 from attnlab.tasks.forecasting.time_series import (
@@ -28,6 +36,8 @@ from attnlab.tasks.forecasting.time_series import (
 )
 from attnlab.tasks.kinds import Progress
 
+_VALIDATION, _LEAST_TRAIN = 0.15, 0.4  # shares of the values; see `SplitSeries.validation`
+
 
 class SplitSeries(ForecastingTask):
     """Base class of tasks whose series are split by time: train, validation, test.
@@ -41,14 +51,15 @@ class SplitSeries(ForecastingTask):
 
     Attributes:
         test: fraction of the values, or number of values if 1 or more.
-        validation: likewise; 0 leaves that part out.
+        validation: likewise; 0 leaves that part out. "auto" is 0.15, but in short series as much as
+            prediction intervals need, if 40 % of the values are left for train.
         period: values per season, for the seasonal baseline and MASE; None: no season. "auto" is
             the season of the time step (see `steps.season`) if the train values have two of them.
         members: the series with their parts and scalers.
     """
 
     test: float = 0.2
-    validation: float = 0.15
+    validation: Any = "auto"
     scaler: str = "standard"
     period: Any = None
 
@@ -100,9 +111,16 @@ class SplitSeries(ForecastingTask):
 
     def _find_borders(self, count: int) -> dict[str, int]:
         """Return part -> position of its first value, in order of time."""
+        is_auto = self.validation == "auto"
         tests, validations = (
-            int(size) if size >= 1 else round(count * size) for size in (self.test, self.validation)
+            int(size) if size >= 1 else round(count * size)
+            for size in (self.test, _VALIDATION if is_auto else self.validation)
         )
+        if is_auto:
+            most = round((1 - _LEAST_TRAIN) * count) - tests
+            others = -(-FEWEST // len(self.panel.series)) - 1  # errors of all series are pooled
+            if validations < self.horizon + others <= most:
+                validations = min(max(self.horizon, STEPS) + others, most)
         borders = {"train": 0}
         if self.validation:
             borders["validation"] = max(count - tests - validations, 0)
@@ -189,17 +207,18 @@ class Series(Form, SplitSeries):
     history: int = 24
     horizon: int = 1
     test: float = 0.2
-    validation: float = 0.15
+    validation: Any = "auto"
     scaler: str = "standard"
     period: Any = "auto"
 
     def __post_init__(self) -> None:
         self.form, self.inputs = self, [*(self.inputs or ())]
-        for key, size in (("test", self.test), ("validation", self.validation)):
+        validation = 0 if self.validation == "auto" else self.validation
+        for key, size in (("test", self.test), ("validation", validation)):
             if size >= 1 and not isinstance(size, int):
                 refuse(key, "a fraction below 1 or a whole number of values", size)
-        if max(self.test, self.validation) < 1 <= self.test + self.validation:
-            refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", self.validation)
+        if max(self.test, validation) < 1 <= self.test + validation:
+            refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", validation)
 
     def read_series(self, progress: Progress | None) -> tuple[Panel, str]:  # noqa: D102
         panel = read_panel(self.path, self)

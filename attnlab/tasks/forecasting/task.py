@@ -17,6 +17,7 @@ from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.forecasting.kind import KIND
 from attnlab.tasks.forecasting.measures import LEVEL, Yardstick, errors, mean_errors
+from attnlab.tasks.forecasting.steps import steps_ahead
 from attnlab.tasks.forecasting.time_series import (
     Scaler,
     TimeSeries,
@@ -335,7 +336,7 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     band: dict[str, np.ndarray] = {}
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"scored": steps_ahead(target.shape[1])}
     if ends is not None:
         scale = task.report_scaler(windows).scale
         low, high = (forecast + end[: target.shape[1]] * scale for end in ends)

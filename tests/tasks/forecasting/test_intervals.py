@@ -38,7 +38,22 @@ def task(tmp_path):
     """A series of 0 to 199, two steps ahead."""
     path = tmp_path / "x.csv"
     path.write_text("\n".join(["x", *map(str, range(200))]))
-    return Series(path=str(path), history=5, horizon=2)
+    return Series(path=str(path), history=5, horizon=2, validation=0.15)
+
+
+@pytest.mark.parametrize(
+    ("count", "horizon", "steps"),
+    [(99, 3, 0), (100, 1, 2), (125, 1, 12), (200, 24, 24), (260, 1, 1), (300, 1, 7)],
+)
+def test_short_series_have_intervals_by_default(tmp_path, count, horizon, steps):
+    """From 100 values on; 260 values have 39 validation errors without more validation values."""
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *map(str, range(count))]))
+    task = Series(path=str(path), history=5, horizon=horizon)
+    task.load(0)
+    errors = np.isfinite(task.validation_targets()).sum(axis=0)
+    assert np.count_nonzero(errors >= FEWEST) == steps
+    assert len(task.splits.parts["train"]) >= 0.4 * count - 5 - horizon
 
 
 def test_validation_errors_beyond_the_horizon_end_with_the_part(task):
