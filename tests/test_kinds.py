@@ -92,7 +92,7 @@ def test_one_kind_works_without_the_others(tmp_path, empty_store, kind, settings
     )
     assert ("forecast, " in printed) == (kind == "forecasting")
     assert ("answer, " in printed.partition("Tasks")[0]) == (kind == "answering")
-    assert "2 completed (1 of them earlier)" in printed and "are complete in MLflow" in printed
+    assert "2 completed" in printed and "are complete in MLflow" in printed
     assert printed.count("loss.png") == 1
 
 

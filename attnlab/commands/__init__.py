@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # The help lines are here so that `attnlab --help` doesn't import the commands.
 _VERBS = {
-    "resume": "continue an interrupted run, or train a finished one longer",
+    "resume": "continue a killed run, or train a finished one longer",
     "runs": "list or remove runs, or copy them to MLflow again",
     "compare": "which mechanism is better, and could it be luck",
     "estimate": "how long a run takes on this machine",

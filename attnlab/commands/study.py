@@ -47,7 +47,7 @@ def command(
     """Run a study and write its report; without NAME, list the studies.
 
     A study is a grid of runs over seeds, their comparison, and published numbers. Runs that are
-    completed already are not trained again; if a study is killed or interrupted, the same command
+    completed already are not trained again; if a study is killed, the same command
     continues it. KEY=VALUE applies to all runs of the study. The report is in runs/studies/NAME:
     report.html, table.csv, comparison.png.
     """

@@ -13,7 +13,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -312,6 +312,14 @@ class Checkpoints:
             except OSError as error:
                 raise RequestError(f"{path}: can't be read ({error.strerror or error}).") from error
         return None
+
+    def newest_state(self) -> dict[str, Any]:
+        """Read the state of the newest checkpoint, not its arrays; empty if there is none."""
+        for path in self._paths()[-1:]:
+            with suppress(OSError, ValueError), open(path, "rb") as stream:
+                stream.seek(len(_MAGIC))
+                return json.loads(stream.readline())
+        return {}
 
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob("step_*.ckpt"))

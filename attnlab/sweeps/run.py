@@ -8,6 +8,7 @@ that function.
 from __future__ import annotations
 
 import logging
+import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
@@ -20,7 +21,8 @@ from attnlab.errors import RunBusy, SweepFailed, explained
 from attnlab.records import files, logs
 from attnlab.records.environment import environment
 from attnlab.records.logs import logging_to
-from attnlab.records.run_directory import run_lock
+from attnlab.records.run_directory import default_runs_folder, run_lock
+from attnlab.records.sweep_runs import is_of_study
 from attnlab.runner.resume import (
     COMPLETED,
     FAILED,
@@ -40,7 +42,6 @@ from attnlab.sweeps.table import (
     NOT_RUN,
     Progress,
     TableRow,
-    best_rows,
     csv_text,
     print_table,
     row_of,
@@ -118,10 +119,15 @@ def _execute(
     stop: BaseException | None = None
     ended: dict[int, TableRow] = {}  # by the number of the job
     with Progress(folder.name, total, len(jobs) - len(todo)) as progress:
-        if before or failed:
+        killed = [(row, row.path) for row in rows if row.state == KILLED and row.path]
+        if before or failed or killed:
             progress.say(
                 f"{total} jobs: {before} done before, {failed} failed before, {len(todo)} to run"
             )
+        for row, path in killed:
+            checkpoint = files.Checkpoints(path / "checkpoint").newest_state()
+            epochs = len(checkpoint.get("history", ()))
+            progress.say(f"{words_of(row.varying)}: was killed, continues after epoch {epochs}")
         work = Work(folder.name, plan.settings.retry_failed)
         if search:
             ends = _trials(search, work)
@@ -138,7 +144,7 @@ def _execute(
         except (KeyboardInterrupt, SweepFailed) as error:
             stop = error
     rows = [ended.get(row.number, row) for row in _rows(plan, search.jobs if search else jobs)]
-    best = [row.number for row in best_rows(rows)]
+    best: list[int] = []
     if search:
         best = search.best()
         rows = sorted(
@@ -157,23 +163,31 @@ def _execute(
     except OSError as error:  # the folders of the runs are complete
         log.warning("%s: the table can't be stored: %s", folder, error)
     parts = [f"{counts[state]} {state}" for state in _STATES if counts[state]]
-    earlier = f" ({before} of them earlier)" if before else ""
-    _print_end(plan, rows, best, ", ".join(parts) + earlier)
+    _print_end(plan, rows, best, ", ".join(parts))
     return follower, _problem(counts, total, stop, plan.settings.retry_failed)
 
 
 def _print_end(plan: Plan, rows: Sequence[TableRow], best: Sequence[int], counts: str) -> None:
-    """Print the table and the counts of states; with -q only the folder."""
+    """Print the table, the counts of states and what comes next; with -q only the folder."""
     folder = plan.folder
     if logs.verbosity < 0:
         print(folder, flush=True)
         return
     print_table([row for row in rows if row.state != NOT_RUN], best, folder / "table.csv")
-    for row in rows if plan.kind == "search" else ():
+    for row in rows:
         if row.number in best:  # to copy into a command
             print(f"best: trial {row.number}: {words_of(row.varying)}")
     print(f"sweep {folder.name}: {counts}")
     print(f"sweep folder: {folder}", flush=True)
+    is_grid = plan.kind == "grid" and not is_of_study(folder.name)
+    if is_grid and any(row.state == COMPLETED for row in rows):
+        words, runs = ["attnlab", "compare", "--sweep", folder.name], folder.parents[1]
+        # `compare` averages over seeds, and has a table for each task and its data.
+        separate = ("seed", "experiment", "task", "data")
+        keys = [key for key in plan.varying if key.partition(".")[0] not in separate]
+        words += ["--by", ",".join(keys)] if keys not in ([], ["attention"]) else []
+        words += ["--runs", str(runs)] if runs != default_runs_folder() else []
+        print(f"next: {shlex.join(words)}", flush=True)
 
 
 def _trials(search: Search, work: Work) -> Generator[tuple[Job, str | None]]:
@@ -222,7 +236,7 @@ def _problem(
     """Return an error that describes how the sweep ended, unless all jobs are completed."""
     if isinstance(stop, KeyboardInterrupt):
         done = f"{counts[COMPLETED]} of {total} jobs are done"
-        return KeyboardInterrupt(f"{done}; the same command runs the others")
+        return KeyboardInterrupt(f"{done}; the same command continues")
     if stop is not None:
         return stop
     if failed := counts[FAILED]:

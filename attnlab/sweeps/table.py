@@ -17,7 +17,6 @@ from attnlab.records.run_directory import ListedRun
 from attnlab.runner.console import bars
 from attnlab.runner.resume import COMPLETED, FAILED, KILLED, PRUNED, RUNNING
 from attnlab.sweeps.grid import Job, words_of
-from attnlab.tasks.kinds import kind_of
 from attnlab.terminal import in_one_format, plain_console, plain_table
 
 NOT_RUN = "not run"
@@ -65,8 +64,8 @@ def row_of(job: Job, run: ListedRun | None) -> TableRow:
     if run is None:
         return row
     state, error, results = run.state, run.status.get("error"), {}
-    if state == KILLED and run.status.get("pruned"):
-        state = PRUNED
+    if state == KILLED:
+        state, error = (PRUNED, error) if run.status.get("pruned") else (KILLED, None)
     for prefix in ("RunFailed: ", "RequestError: ", "pruned: "):
         error = str(error).removeprefix(prefix) if error else None
     if state == COMPLETED:
@@ -76,17 +75,6 @@ def row_of(job: Job, run: ListedRun | None) -> TableRow:
             results = {name: metrics.get(name) for name in ("monitor", "metric", "seconds")}
             results |= {"best": metrics.get("best_value"), "test": test}
     return replace(row, state=state, error=error, results=results, path=run.path)
-
-
-def best_rows(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Return the best row of each task, by the metric that the task monitors."""
-    best = []
-    for task in dict.fromkeys(row.task for row in rows):
-        scored = [row for row in rows if row.task == task and row.results.get("best") is not None]
-        if scored:
-            lower = kind_of(task).scoring.is_lower_better(scored[0].results["monitor"])
-            best.append((min if lower else max)(scored, key=lambda row: row.results["best"]))
-    return best
 
 
 class Progress:
@@ -135,8 +123,9 @@ def csv_text(rows: Sequence[TableRow]) -> str:
 
 
 def print_table(rows: Sequence[TableRow], best: Sequence[int], whole: Path | None = None) -> None:
-    """Print rows; if they are too many, the first and the best ones, and the file of all."""
-    shown = [*rows[:MOST_ROWS], *(row for row in rows[MOST_ROWS:] if row.number in best)]
+    """Print rows; if they are too many, the first, best and killed ones, and the file of all."""
+    later = [row for row in rows[MOST_ROWS:] if row.number in best or row.state == KILLED]
+    shown = [*rows[:MOST_ROWS], *later]
     keys, console = _keys(rows), plain_console()
     ends = [key.rpartition(".")[2] for key in keys]  # used as names if they are unique
     words = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]

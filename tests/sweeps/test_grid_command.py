@@ -59,8 +59,10 @@ def test_every_combination_runs_once(swept):
         assert float(row["best"]) == metrics["best_value"]
         assert float(row["test"]) == metrics["test"]["rmse"]
     code, out, err = swept.again
+    next_line = f"next: attnlab compare --sweep {swept.folder.name}"
+    assert out.splitlines()[-1] == next_line
     assert (code, err) == (0, "attnlab: 4 jobs: 4 done before, 0 failed before, 0 to run\n")
-    assert out.replace(" (4 of them earlier)", "") == swept.first.out
+    assert out == swept.first.out
 
 
 def in_mlflow(runs: Path) -> dict:
@@ -104,6 +106,21 @@ def test_changing_one_value_trains_only_new_runs(swept):
     new = set(attnlab.run_folders()) - set(before)
     seeds = [json.loads((folder / "metrics.json").read_text())["seed"] for folder in new]
     assert seeds == [2, 2]
+
+
+def test_a_sweep_ends_with_what_comes_next_and_a_restart_says_which_jobs_continue(here):
+    command = ("-m", *SMALL, "model.units=3,4", UNTRACKED)
+    code, out, err = here(*command)
+    assert code == 0, err
+    words = out.splitlines()[-1].removeprefix("next: attnlab ").split()
+    assert words[:5] == ["compare", "--sweep", sweep_folder(here).name, "--by", "model.units"]
+    compared = here(*words)
+    assert compared.code == 0 and "too few seeds" in compared.out, compared.err
+    path = Path(table(sweep_folder(here))[1]["folder"], "status.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "killed"}))
+    code, _, err = here(*command)
+    assert code == 0, err
+    assert "attnlab: model.units=4: was killed, continues after epoch 2\n" in err
 
 
 ONE_BY_ONE = "trainer.together=never"
@@ -231,7 +248,8 @@ def test_an_interrupted_sweep_says_what_is_left(attnlab, launcher):
         process.send_signal(signal.SIGTERM if launcher else signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert err.endswith("interrupted: 0 of 2 jobs are done; the same command runs the others\n")
+    said = "interrupted: 0 of 2 jobs are done; the same command continues"
+    assert err.endswith(f"{said}\n")
     assert "Traceback" not in err and f"{at_a_time} killed" in out
     rows = [row["state"] for row in table(sweep_folder(attnlab))]
     assert rows == ["killed", "killed" if launcher else "not run"]

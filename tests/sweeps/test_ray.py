@@ -66,7 +66,7 @@ def test_ctrl_c_interrupts_the_jobs(attnlab, on_cluster):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     wait_for(lambda: states(attnlab) == ["killed"] * 2, seconds=20)
-    assert "0 of 2 jobs are done; the same command runs the others" in err
+    assert "0 of 2 jobs are done; the same command continues" in err
 
 
 @pytest.mark.slow
