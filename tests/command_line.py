@@ -107,7 +107,12 @@ class CommandsHere(CommandLine):
 
 @contextlib.contextmanager
 def undrawn():
-    """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds."""
+    """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds.
+
+    Sweeps still do both.
+    """
+    import attnlab.sweeps.run  # noqa: F401  # its `start_following` isn't the patched one
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnlab.runner.resume.start_following", lambda folder: None)
         yield

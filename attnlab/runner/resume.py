@@ -42,6 +42,7 @@ from attnlab.training.plan import depends_on_length
 
 log = logging.getLogger("attnlab")
 Follower = subprocess.Popen  # `runner.follow` in a process of its own
+_followers: list[Follower[str]] = []  # referenced, because they outlive a command that fails
 COMPLETED, RUNNING, KILLED, FAILED = "completed", "running", "killed", "failed"
 PRUNED = "pruned"  # stopped by a search
 # If a configuration has several runs, the one with the first of these states counts.
@@ -228,7 +229,7 @@ def start_following(folder: Path) -> Follower[str] | None:
     sweep's process follows all runs that name the sweep in their status. None: it can't be started.
     """
     try:
-        return subprocess.Popen(
+        follower = subprocess.Popen(
             [sys.executable, "-m", "attnlab", "runs", "sync", "--follow", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -240,6 +241,8 @@ def start_following(folder: Path) -> Follower[str] | None:
     except OSError as error:
         log.warning("there are no figures, and MLflow has no copy (%s); %s", error, SYNC)
         return None
+    _followers.append(follower)
+    return follower
 
 
 def wait_for(follower: Follower[str] | None, timeout: float) -> None:
