@@ -22,9 +22,14 @@ _ITEMS = 64  # test items that are read, and rows of random tokens
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --epochs: instead of rows, draw the induction score of each head over epochs, above "
-    "the validation metric. Models that don't read one sequence of tokens: how spread out the "
-    "weights are.",
+    help="With --epochs: instead of rows, draw a measure of each head over epochs, above the "
+    "validation metric.",
+)
+@click.option(
+    "--measure",
+    metavar="COLUMN",
+    help="With --plot: what to draw, such as `distance`.  [default: induction; share for models "
+    "that don't read one sequence of tokens]",
 )
 @options.json_option
 @options.runs_option
@@ -34,6 +39,7 @@ def command(
     average: int | None,
     epochs: bool,
     plot: Path | None,
+    measure: str | None,
     as_json: bool,
     runs: str | None,
 ) -> None:
@@ -52,6 +58,8 @@ def command(
     """
     if (epochs and (epoch or average)) or (plot and not epochs):
         raise RequestError("--epochs: --plot needs it, and --epoch and --average can't be with it.")
+    if measure and not plot:
+        raise RequestError("--measure: it needs --plot.")
     options.check_figure(plot, "--plot")
     epoch = "last" if epochs else epoch
     folder = options.find_trained(run, runs, epoch, average)
@@ -76,4 +84,4 @@ def command(
             table.add_row(*row)
         plain_console().print(table)
     if plot:
-        options.save_figure(heads_figure(folder, rows), plot, "--plot")
+        options.save_figure(heads_figure(folder, rows, measure), plot, "--plot")

@@ -23,7 +23,8 @@ Row = Mapping[str, Any]
 
 _TEST = "test"
 _REPEATED, _LONGEST = "repeated", 25  # random tokens that are said twice
-_CHARTS = {"induction": "induction score", "share": "entropy / largest entropy"}
+# Measures in words; the first that a model has is drawn.
+_NAMES = {"induction": "induction score", "share": "entropy / largest entropy"}
 
 
 def head_rows(task: Task, model: Any, items: int) -> Iterator[dict[str, Any]]:
@@ -70,17 +71,18 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
-def heads_figure(run: RunDirectory, rows: Sequence[Row]) -> Figure:
+def heads_figure(run: RunDirectory, rows: Sequence[Row], measure: str | None = None) -> Figure:
     """Draw a measure of each head over epochs, above the run's validation metric.
 
     Args:
         run: the run.
         rows: of `head_rows`, each with its `epoch`.
+        measure: a column of the rows; None: the induction score, else how spread out weights are.
 
     Raises:
-        RequestError: no measure is defined, or the history can't be read.
+        RequestError: no head has the measure, or the history can't be read.
     """
-    course, kind = _course(rows), kind_of(run.read_task())
+    course, kind = _course(rows, measure), kind_of(run.read_task())
     histories = {"validation": [run.history.read()]}
     column = curve_columns(histories, kind.scoring.reported, kind)[-1]
     progress = curves_chart(column, histories, {"validation": 0}, kind)
@@ -89,17 +91,15 @@ def heads_figure(run: RunDirectory, rows: Sequence[Row]) -> Figure:
     return figure(title, course.title, [[chart] for chart in charts], (8.0, 5.0))
 
 
-def _course(rows: Sequence[Row]) -> Curves:
-    """Return a chart over epochs, a curve per head.
-
-    It shows the induction score, on random tokens if possible; without tokens, how spread out the
-    weights are.
-    """
-    defined = {(row["on"], name) for row in rows for name in _CHARTS if row[name] is not None}
-    if not defined:
-        raise RequestError("RUN: no measure of its heads is defined.")
-    names = [*_CHARTS]
-    on, measure = min(defined, key=lambda pair: (names.index(pair[1]), pair[0] != _REPEATED))
+def _course(rows: Sequence[Row], measure: str | None = None) -> Curves:
+    """Return a chart of a measure over epochs, a curve per head; on random tokens if possible."""
+    columns = [name for name in head_cells(rows)[0] if name not in LEFT]
+    measure = measure or next((name for name in (*_NAMES, *columns) if name in columns), "any")
+    if measure not in columns:
+        names = ", ".join(columns) or "none"
+        raise RequestError(f"--measure={measure}: the measures of these heads are: {names}.")
+    defined = {row["on"] for row in rows if row[measure] is not None}
+    on = _REPEATED if _REPEATED in defined else _TEST
     by_head: dict[str, list[float | None]] = {}
     for row in rows:
         if row["on"] == on:
@@ -107,8 +107,6 @@ def _course(rows: Sequence[Row]) -> Curves:
             values.append(row[measure])
     curves = [Curve(label, by_head[label], number) for number, label in enumerate(by_head)]
     where = "random tokens said twice" if on == _REPEATED else "the test part"
-    title = f"{_CHARTS[measure]} of each head on {where}"
-    numbers = [y for curve in curves for y in curve.y if y is not None]
-    limits = (0.0, 1.0) if 0 <= min(numbers) and max(numbers) <= 1 else None
-    epochs = list(dict.fromkeys(row["epoch"] for row in rows))
-    return Curves(title, "epoch", _CHARTS[measure], epochs, curves, y_limits=limits)
+    epochs, name = list(dict.fromkeys(row["epoch"] for row in rows)), _NAMES.get(measure, measure)
+    title = f"{name} of each head on {where}"
+    return Curves(title, "epoch", name, epochs, curves)

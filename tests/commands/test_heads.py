@@ -6,6 +6,7 @@ import pytest
 from command_line import CommandsHere
 
 from attnlab.attention.head_measures import MEASURES
+from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.report.heads import _course, head_rows
 
@@ -33,6 +34,7 @@ def test_wrong_requests_are_refused(trained):
         (("--epochs", "--epoch", "1"), "--epoch and --average can't be with it"),
         (("--plot", "heads.png"), "--plot needs it"),
         (("--epochs", "--plot", "heads.txt"), "--plot: expected a file that ends with"),
+        (("--measure", "share"), "--measure: it needs --plot"),
     ):
         outcome = heads_of(trained, *words)
         assert outcome.code == 2 and said in outcome.err
@@ -44,11 +46,14 @@ def test_the_chart_has_the_induction_score_on_random_tokens():
 
     measured = [row(1, "test", 1, 0.7), row(1, "repeated", 1, 0.1), row(1, "repeated", 2, None)]
     measured += [row(4, "repeated", 1, 0.2), row(4, "repeated", 2, 0.9)]
-    chart = _course([{**entry, "share": 0.5, "entropy": None} for entry in measured])
+    measured = [{**entry, "share": 0.5, "entropy": None} for entry in measured]
+    chart = _course(measured)
     assert chart.x == [1, 4] and "random tokens said twice" in chart.title
     curves = {curve.label: curve.y for curve in chart.curves}
     assert curves == {"a, head 1": [0.1, 0.2], "a, head 2": [None, 0.9]}
-    assert chart.y_limits == (0, 1)
+    assert {curve.label for curve in _course(measured, "share").curves} == {*curves}
+    with pytest.raises(RequestError, match="--measure=entropy: .* are: induction, share"):
+        _course(measured, "entropy")
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from attnlab.views.png.style import (
     BLACK,
-    DASHES,
-    LIGHT,
     SOFT,
     colour,
     dashes,
@@ -31,6 +29,7 @@ from attnlab.views.records import (
     ORANGE,
     Curve,
     Curves,
+    IntervalRow,
     Intervals,
     Strips,
 )
@@ -41,9 +40,24 @@ _TIME = re.compile(r"\d{4}(-\d\d|$)")  # how a year, a month or a moment starts
 _LOGARITHMIC = 10.0  # largest / smallest value from which an axis may be logarithmic
 _FINE = 200.0  # largest / smallest value below which a logarithmic axis has ticks at 3, 30, ...
 _NEAR = 3.0  # times the span of values: a line farther away is left out
-_NUMBERS = "{x:.10g}"  # how ticks are written: whole, without an offset at the axis' end
+_PLAIN = (1e-5, 1e7)  # ticks between are written without an exponent
 _NAME, _NAME_WIDTH = 80, 24  # characters of a group's name, and of a line of it
 _LABEL_WIDTH = 60  # characters of a line of an axis' label
+
+
+class _Numbers(Formatter):
+    """Writes the numbers of an axis in one form, whole, without an offset at the axis' end."""
+
+    def __call__(self, value: float, position: int | None = None) -> str:
+        return f"{value:.10g}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
+        sizes = [abs(value) for value in values if value and low <= value <= high]
+        is_plain = not sizes or (_PLAIN[0] <= min(sizes) and max(sizes) < _PLAIN[1])
+        write = np.format_float_positional if is_plain else np.format_float_scientific
+        return [write(float(f"{v:.10g}"), trim="-").replace("0e+00", "0") for v in values]
 
 
 def draw_curves(axes: Axes, record: Curves) -> None:
@@ -52,8 +66,8 @@ def draw_curves(axes: Axes, record: Curves) -> None:
         c for curve in record.curves for c in (curve.y, curve.low, curve.high) if c is not None
     ]
     values = [*(record.y_limits or ()), *(v for c in columns for v in np.array(c, float).tolist())]
-    axes.xaxis.set_major_formatter(_NUMBERS)
-    axes.yaxis.set_major_formatter(_NUMBERS)
+    axes.xaxis.set_major_formatter(_Numbers())
+    axes.yaxis.set_major_formatter(_Numbers())
     if record.logarithmic and _is_wide(values):
         _use_log_scale(axes, "y", values)
     places = _x_axis(axes, record)
@@ -138,19 +152,24 @@ def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Sequence[fl
     axis = axes.xaxis if direction == "x" else axes.yaxis
     steps = (1.0, 3.0) if max(finite) < _FINE * min(finite) else (1.0,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=6))
-    axis.set_major_formatter(_NUMBERS)
+    axis.set_major_formatter(_Numbers())
     axis.set_minor_formatter(NullFormatter())
 
 
 def draw_intervals(axes: Axes, record: Intervals) -> None:
-    """Draw each group's mean and interval, its values as small dots below them, and lines."""
-    rows = [*reversed(record.rows)]  # the first one at the top
+    """Draw each group's mean and interval, and its values as small dots below them.
+
+    A single named value is a line across the groups; each of several has a row below them.
+    """
+    near = near_lines(record)
+    lines, others = (near, []) if len(near) == 1 else ([], near)
+    rows = [*record.rows, *(IntervalRow(name, GREY, value) for name, value in others)]
+    rows.reverse()  # the first one at the top
     if is_logarithmic(record):
-        near = [value for _, value in near_lines(record)]
-        _use_log_scale(axes, "x", [*_interval_values(record), *near])
+        _use_log_scale(axes, "x", [*_interval_values(record), *(value for _, value in near)])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(6))
-        axes.xaxis.set_major_formatter(_NUMBERS)
+        axes.xaxis.set_major_formatter(_Numbers())
     for place, row in enumerate(rows):
         shade = colour(row.colour)
         if len(row.values) > 1:
@@ -165,9 +184,8 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
             axes.plot(row.mean, place, sign, color=shade, markersize=7, zorder=3, **edge)
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
-    for number, (name, value) in enumerate(near_lines(record)):
-        form: dict[str, Any] = {"color": (SOFT, LIGHT)[number // 3 % 2], "linewidth": 1.3}
-        axes.axvline(value, label=name, linestyle=DASHES[1 + number % 3], zorder=0, **form)
+    for name, value in lines:
+        axes.axvline(value, label=name, linestyle="--", color=SOFT, linewidth=1.3, zorder=0)
     axes.set_title(record.title, loc="left")
     axes.set_xlabel(textwrap.fill(record.label, _LABEL_WIDTH))
     axes.set_ylim(-0.6, len(rows) - 0.4)
