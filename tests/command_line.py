@@ -106,7 +106,7 @@ class CommandsHere(CommandLine):
 
 
 @contextlib.contextmanager
-def undrawn():
+def without_figures():
     """Draw nothing, and copy nothing to MLflow, after runs in this process: it takes seconds.
 
     Sweeps still do both.

@@ -23,7 +23,7 @@ from command_line import (
     Outcome,
     TrainedRun,
     some_pairs,
-    undrawn,
+    without_figures,
 )
 from filelock import FileLock
 from hypothesis import settings
@@ -107,26 +107,26 @@ def here(tmp_path, monkeypatch) -> CommandsHere:
 @pytest.fixture(scope="module")
 def no_figures():
     """Draw no figures at the end of runs in this process."""
-    with undrawn():
+    with without_figures():
         yield
 
 
 @pytest.fixture(scope="session")
-def of_all_workers(tmp_path_factory) -> Path:
+def shared_folder(tmp_path_factory) -> Path:
     """A folder that all processes of these tests share."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
-def empty_store(of_all_workers) -> Path:
+def empty_store(shared_folder) -> Path:
     """An empty MLflow store, which tests copy because creating one takes seconds."""
     from attnlab.records.mlflow import connect, store_uri
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        connect(store_uri(of_all_workers), of_all_workers)
-    return of_all_workers / "mlflow.db"
+        connect(store_uri(shared_folder), shared_folder)
+    return shared_folder / "mlflow.db"
 
 
 def trained_once(
@@ -151,7 +151,7 @@ def trained_once(
 
 
 @pytest.fixture(scope="session")
-def trained(of_all_workers, empty_store) -> TrainedRun:
+def trained(shared_folder, empty_store) -> TrainedRun:
     """A run over a CSV file as spreadsheets write it, with MLflow."""
     months = [f"{1990 + month // 12}-{month % 12 + 1:02d}" for month in range(97)]
     rows = [f"{month},{50 + 13 * (number % 7)}" for number, month in enumerate(months)]
@@ -161,11 +161,11 @@ def trained(of_all_workers, empty_store) -> TrainedRun:
         *("task.history=7", "attention=luong_global", *TINY, "trainer.jit=false"),
     )
     files = {"rain.csv": b"\xef\xbb\xbf" + text.encode()}
-    return trained_once(of_all_workers / "trained", empty_store, files, words)
+    return trained_once(shared_folder / "trained", empty_store, files, words)
 
 
 @pytest.fixture(scope="session")
-def translating(of_all_workers, empty_store) -> TrainedRun:
+def translating(shared_folder, empty_store) -> TrainedRun:
     """A run that translates, with MLflow."""
     lines = [f"{pair.source}\t{pair.target}\r\n" for pair in some_pairs(90)]
     words = (
@@ -175,7 +175,7 @@ def translating(of_all_workers, empty_store) -> TrainedRun:
         *("trainer.epochs=2", "trainer.batch_size=400", "paths.data=cache"),
     )
     files = {"pairs.tsv": "".join(lines).encode()}
-    return trained_once(of_all_workers / "translating", empty_store, files, words)
+    return trained_once(shared_folder / "translating", empty_store, files, words)
 
 
 @pytest.fixture(scope="session")

@@ -21,13 +21,10 @@ FIB = ("task=fib", "task.count=61", *TINY, "trainer.jit=false", "tracking.enable
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(here, monkeypatch):
     """An empty working folder."""
-    monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("ATTNLAB_COMMAND", "")
-    monkeypatch.delenv("ATTNLAB_CONFIG_DIR", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return here.folder
 
 
 @pytest.fixture(scope="module")

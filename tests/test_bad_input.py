@@ -94,6 +94,34 @@ REQUESTS = [
     ("evaluate latest epoch=3", "epoch=3: type --epoch 3."),
     ("compare --where attention=none", "there are no runs in "),
     ("report NOSWEEP", "RUN: expected a run folder", "got 'NOSWEEP': none of the 0 runs in "),
+    ("plot", "RUN: expected RUN, positional-encoding, or one of"),
+    ("plot positional-encoding --output /proc/nowhere", "--output: /proc/nowhere can't be written"),
+    ("explain attention.windw", "Did you mean attention.window?"),
+    ("estimate task=fib trainer.epochs=0", "trainer.epochs: expected a whole number at least 1"),
+    ("data fetch tatoba", "NAME: ", "Did you mean tatoeba?"),
+    ("data fetch book", "NAME: ", "can't be downloaded"),
+    ("study bok", "NAME: expected a study, got 'bok'. Did you mean book?"),
+    ("study book paths.runs=x", "paths.runs=x: not with a study, which has --seeds and --runs"),
+    ("summarize nowhere.txt", "FILE: nowhere.txt can't be read"),
+    ("plan", "Missing option '--difference'"),
+]
+# Of commands on completed runs of three mechanisms.
+REQUESTS_OF_RUNS = [
+    ("compare --by atention", "--by: no run has the config key 'atention'. Did you mean"),
+    ("compare --by trainer", "'trainer'. Did you mean trainer.epochs?"),
+    ("compare --by seed", "--by: leave out seed"),
+    ("compare --by ,", "--by: expected config keys such as attention, got ','"),
+    ("compare --where model.cell", "--where: expected KEY=VALUE such as"),
+    ("compare --metric rmsee", "got 'rmsee'. Did you mean rmse?"),
+    ("compare --reference pool", "--reference: no group is 'pool'. Groups: bahdanau, none, "),
+    ("compare --plot x.gif", "--plot: expected a file that ends with .png, .pdf, .svg"),
+    ("compare --task sunspot", "None of the 15 runs satisfies all filters."),
+    ("plan --difference nan%", "--difference=nan%: must be"),
+    ("plan --difference 0.02 --geometric", "--difference=0.02: must be a percentage"),
+    ("runs --where model.unit=8", "config key 'model.unit'. Did you mean model.units?"),
+    ("vocabulary latest", "RUN: latest: expected a run that reads texts, but there is none among"),
+    ("plot embeddings latest", "expected a completed run with saved weights that this command can"),
+    ("export latest", "Missing option '--format'"),
 ]
 
 
@@ -103,6 +131,12 @@ def test_a_wrong_request(here, words, sentence):
     assert_refused(outcome, *sentence)
     assert "secret" not in outcome.err
     assert here.run_folders() == []
+
+
+@pytest.mark.parametrize(("words", "sentence"), REQUESTS_OF_RUNS)
+def test_a_wrong_request_of_runs(here, three_groups, words, sentence):
+    here.runs = three_groups
+    assert_refused(here(*words.split()), sentence)
 
 
 def test_a_run_that_fails_ends_with_1(here):

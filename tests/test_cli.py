@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
+from same_runs import history
 
 from attnlab import __version__
 from attnlab.cli import main
 from attnlab.commands import verbs
 from attnlab.config.options import options
-
-ROOT = Path(__file__).parents[1]
-
-
-def losses(folder: Path) -> list[tuple[str, str]]:
-    with open(folder / "history.csv", newline="") as stream:
-        return [(row["train_loss"], row["val_loss"]) for row in csv.DictReader(stream)]
 
 
 def test_help_fits_a_terminal_and_has_every_command(capsys):
@@ -118,7 +110,7 @@ def test_a_saved_configuration_runs_again_to_the_same_losses(trained, attnlab):
     )
     assert code == 0, err
     (folder,) = attnlab.run_folders()
-    assert losses(folder) == losses(trained.folder)
+    assert history(folder) == history(trained.folder)
 
 
 def test_bash_completion_works(attnlab, tmp_path):

@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from command_line import ROOT
 
-ROOT = Path(__file__).parents[1]
 # The interpreter's variables would lead back to this checkout.
 CLEAN = {key: os.environ[key] for key in ("PATH", "HOME", "PIP_INDEX_URL") if key in os.environ}
 
@@ -28,29 +28,11 @@ def run(*words: object, **options) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def wheel(tmp_path_factory) -> Path:
+def test_the_wheel_has_all_files_and_trains_from_any_folder(tmp_path_factory, tmp_path):
     pytest.importorskip("build", reason="building a wheel needs the package `build`")
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
-    (built,) = folder.iterdir()
-    return built
-
-
-@pytest.fixture
-def environment(wheel, tmp_path_factory) -> Path:
-    """A fresh environment with the wheel; its dependencies are those of this interpreter."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel)
-    ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    packages = Path(run(python, "-c", ask).strip())
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
-    return folder
-
-
-def test_the_wheel_has_all_files_and_trains_from_any_folder(wheel, environment, tmp_path):
+    dist, environment = (tmp_path_factory.mktemp(name) for name in ("dist", "environment"))
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", dist, ROOT)
+    (wheel,) = dist.iterdir()
     names = set(zipfile.ZipFile(wheel).namelist())
     conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
@@ -61,7 +43,13 @@ def test_the_wheel_has_all_files_and_trains_from_any_folder(wheel, environment, 
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.partition("/")[0] for name in names}
     assert tops == {"attnlab", next(top for top in tops if top.endswith(".dist-info"))}
-    attnlab = environment / "bin" / "attnlab"
+    # A fresh environment with the wheel; its dependencies are those of this interpreter.
+    venv.create(environment, with_pip=True)
+    python, attnlab = (environment / "bin" / name for name in ("python", "attnlab"))
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel)
+    ask = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    packages = Path(run(python, "-c", ask).strip())
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
     out = run(
         *(attnlab, "task=fib", "task.count=61", "attention=bahdanau"),
         *("model.units=3", "trainer.epochs=2", "trainer.batch_size=61"),
@@ -73,5 +61,5 @@ def test_the_wheel_has_all_files_and_trains_from_any_folder(wheel, environment, 
     assert out.endswith(f"run folder: {status.parent}\n")
     assert "bahdanau" in run(attnlab, "runs", cwd=tmp_path)
     ask = "import attnlab; print(attnlab.__file__)"
-    where = run(environment / "bin" / "python", "-c", ask, cwd=tmp_path)
+    where = run(python, "-c", ask, cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(environment)

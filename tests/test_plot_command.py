@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from command_line import assert_refused
 
 from attnlab.attention.multi_head import MultiHeadAttention
 from attnlab.tasks.translation.models.build import build_translator
@@ -17,15 +16,6 @@ def test_positional_encoding_into_a_folder(here):
     names = ("matrix", "waves", "distances")
     assert code == 0
     assert out.splitlines() == [str(folder / f"positional_{name}.png") for name in names]
-
-
-def test_wrong_requests_are_refused(here, trained):
-    words = ("plot", "positional-encoding", "--output", "/proc/nowhere")
-    assert_refused(here(*words), "--output: /proc/nowhere can't be written")
-    for words in ([], ["embeddings"], ["latest", "latest"]):
-        assert_refused(here("plot", *words), "RUN: expected RUN, positional-encoding, or one of")
-    refused = here("plot", "embeddings", trained.folder)
-    assert_refused(refused, "RUN: expected a run that this command can use", "attnlab forecast")
 
 
 def test_a_run_is_drawn(here, trained):

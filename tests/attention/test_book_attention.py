@@ -47,13 +47,6 @@ def test_pooling_has_the_initial_weights_of_the_books_layer():
     assert np.all(bias == 0)
 
 
-@pytest.mark.parametrize("book, count", [(True, 131_776), (False, 1_050_624)])
-def test_multi_head_counts_of_19_3(book, count):
-    layer = MultiHeadAttention(heads=8, book=book)
-    layer.build((None, 5, 512), (None, 5, 512))
-    assert layer.count_params() == count
-
-
 def test_book_heads_are_narrow_but_divided_by_the_root_of_the_head_size():
     """Listing 16.6: Dense(d_k) split over the heads, scores over sqrt(d_k)."""
     heads, units, steps = 2, 12, 5

@@ -37,17 +37,6 @@ def test_weights_that_are_no_shares_forget_too(normalizer):
         np.testing.assert_allclose(after[..., diagonal], before[..., diagonal], rtol=1e-4)
 
 
-@pytest.mark.parametrize("length", [None, T])
-def test_the_first_step_alone_with_a_wide_convolution(length):
-    """The convolution reads steps before the first one, which have no gates."""
-    layer = with_random_weights(ForgettingAttention(heads=H, short_convolution=4))
-    x = normal(B, T, W, seed=3)
-    whole, cache = layer(x, x, causal=True).context, layer.empty_cache(B, length, W)
-    for t in range(T):
-        output, cache = layer.attend_to_past(x[:, t : t + 1], cache, start_index=t)
-        np.testing.assert_allclose(output.context, whole[:, t : t + 1], atol=1e-5)
-
-
 def test_gates_start_nearly_open():
     layer = ForgettingAttention(heads=H)
     layer.build((B, T, W), (B, T, W))

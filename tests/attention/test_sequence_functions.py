@@ -28,14 +28,6 @@ def test_pairs_of_numbers_are_turned_as_complex_ones(start):
         np.testing.assert_allclose(rotate(vectors, index), expected, atol=1e-5)
 
 
-def test_turns_are_those_of_keras_hub():
-    hub = pytest.importorskip("keras_hub")
-    vectors = normal(B, T, H, D)
-    expected = hub.layers.RotaryEmbedding(max_wavelength=10_000)(vectors, start_index=5)
-    result = rotate(np.swapaxes(vectors, 1, 2), 5)
-    np.testing.assert_allclose(np.swapaxes(result, 1, 2), expected, atol=1e-5)
-
-
 def test_angles_are_exact_in_mixed_precision():
     vectors = normal(1, 1, D)
     exact = np.array(rotate(vectors, 3001))

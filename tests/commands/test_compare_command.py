@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 
-import pytest
 from click.testing import CliRunner
 from compared_runs import BETTER, write_group
 from run_folders import write_run
@@ -69,33 +68,3 @@ def test_the_table_of_plan_shows_the_number_of_seeds_needed(three_groups, capsys
     (row,) = [line.split() for line in out.splitlines() if "  bahdanau  " in line]
     assert row[:4] == ["sunspots", "bahdanau", "0.0212", "5"]
     assert "to find: a difference to no attention" in " ".join(out.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("compare --by atention", "--by: no run has the config key 'atention'. Did you mean"),
-        ("compare --by trainer", "'trainer'. Did you mean trainer.epochs?"),
-        ("compare --by seed", "--by: leave out seed"),
-        ("compare --by ,", "--by: expected config keys such as attention, got ','"),
-        ("compare --where model.cell", "--where: expected KEY=VALUE"),
-        ("compare --where x=1", "--where: no run has the config key 'x'."),
-        ("compare --metric rmsee", "got 'rmsee'. Did you mean rmse?"),
-        ("compare --reference pool", "--reference: no group is 'pool'. Groups: bahdanau, none, "),
-        ("compare --plot x.gif", "--plot: expected a file that ends with .png, .pdf, .svg"),
-        ("compare --runs nowhere", "--runs: expected an existing folder, got 'nowhere'"),
-        ("compare --runs /dev", "--runs: there are no runs in '/dev'. Train"),
-        ("compare --task sunspot", "None of the 15 runs satisfies all filters."),
-        ("plan", "Missing option '--difference'"),
-        ("plan --difference 0", "--difference=0: must be a percentage"),
-        ("plan --difference nan%", "--difference=nan%: must be"),
-        ("plan --difference 0.02 --geometric", "--difference=0.02: must be a percentage"),
-    ],
-)
-def test_a_wrong_request_is_one_sentence_and_exit_code_2(
-    three_groups, monkeypatch, capsys, words, text
-):
-    monkeypatch.setenv("ATTNLAB_RUNS", str(three_groups))
-    assert main(words.split()) == 2
-    out, err = capsys.readouterr()
-    assert not out and text in err and err.count("\n") == 1

@@ -69,8 +69,3 @@ def test_a_corpus_of_the_users_own_is_listed_and_fetched_once(here, monkeypatch)
             assert "mine is in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
         assert len(server.requests) == 1
     assert len(list((folder / "cache").rglob("deu-eng.zip"))) == 1
-
-
-def test_wrong_requests_get_one_sentence(here):
-    for name, message in (("tatoba", "Did you mean tatoeba?"), ("book", "can't be downloaded")):
-        assert_refused(here("data", "fetch", name), "NAME: ", message)

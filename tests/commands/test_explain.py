@@ -10,14 +10,7 @@ from compared_runs import only
 from attnlab.cli import main
 from attnlab.comparison.tables import differences_table, results_table
 from attnlab.config import settings
-from attnlab.config.options import CONFIG_DIR
 from attnlab.tasks.kinds import kinds
-
-
-@pytest.fixture(autouse=True)
-def shipped_alone(monkeypatch):
-    """Only shipped options, even if the environment names more."""
-    monkeypatch.delenv(CONFIG_DIR, raising=False)
 
 
 def test_every_setting_metric_and_column_is_explained(three_groups):
@@ -64,11 +57,6 @@ def test_without_a_word_all_keys_are_listed(capsys):
     keys = capsys.readouterr().out.splitlines()
     assert keys[:2] == ["seed", "trainer.epochs"] and "data.limit" in keys
     assert len(keys) == len(set(keys))
-
-
-def test_an_unknown_setting_is_answered_with_the_nearest(capsys):
-    assert main(["explain", "attention.windw"]) == 2
-    assert "Did you mean attention.window?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -113,16 +113,3 @@ def test_studies_are_listed(here):
     assert code == 0
     first = [line.split()[0] for line in out.splitlines()[2:-1] if line[0] != " "]
     assert first == names()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["bok"], "NAME: expected a study, got 'bok'. Did you mean book?"),
-        (["book", "paths.runs=x"], "paths.runs=x: not with a study, which has --seeds and --runs"),
-    ],
-)
-def test_wrong_requests_end_with_2(here, words, message):
-    code, _, err = here("study", *words)
-    assert code == 2 and message in err
-    assert not here.run_folders()

@@ -30,7 +30,6 @@ def test_a_wrong_request_gets_one_sentence(lab):
     write_run(lab.runs)
     (lab.folder / "empty.txt").write_text("\n")
     for words, message in (
-        (("nowhere.txt",), "FILE: nowhere.txt can't be read"),
         (("empty.txt",), "FILE: empty.txt: expected a text, got an empty one."),
         (("article.txt", "--sentences", "7"), "--sentences=7: must be at most 6"),
         (("article.txt", "--encoder", "x" * 300), "--encoder: expected a run folder"),

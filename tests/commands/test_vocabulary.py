@@ -43,8 +43,3 @@ def test_each_language_has_its_own_vocabulary(run, capsys):
     assert said(capsys, run.path, "dog") == [
         *("source\tdog\tknown", "target\tdog\tknown as 4 tokens: ␣ d ·o ·g"),
     ]
-
-
-def test_a_run_without_texts_is_refused(run, capsys):
-    assert main(["vocabulary", str(run.path)]) == 2
-    assert "has no vocabulary, because it reads no texts" in capsys.readouterr().err

@@ -93,21 +93,20 @@ def feed_forward(layer, x):
     return np.maximum(0, x @ w1 + b1) @ w2 + b2
 
 
-def test_post_norm_encoder_layer_is_the_papers(vectors):
-    layer = shaken(encoder(norm="post"), vectors.shape)
-    attended = np.array(layer.attention(vectors, vectors).context)
-    x = layer_norm(layer.norms[0], vectors + attended)
-    expected = layer_norm(layer.norms[1], x + feed_forward(layer.feed_forward, x))
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_an_encoder_layer_is_the_papers_or_normalises_inside_the_residual(norm, vectors):
+    layer = shaken(encoder(norm=norm), vectors.shape)
+    first, second = (lambda x, norm=norm: layer_norm(norm, x) for norm in layer.norms)
+    read = first(vectors) if norm == "pre" else vectors
+    attended = np.array(layer.attention(read, read).context)
+    if norm == "pre":
+        x = vectors + attended
+        expected = x + feed_forward(layer.feed_forward, second(x))
+    else:
+        x = first(vectors + attended)
+        expected = second(x + feed_forward(layer.feed_forward, x))
     np.testing.assert_allclose(layer(vectors).vectors, expected, atol=1e-4)
     np.testing.assert_allclose(layer(vectors).attention.context, attended, atol=1e-6)
-
-
-def test_pre_norm_encoder_layer_normalises_inside_the_residual(vectors):
-    layer = shaken(encoder(norm="pre"), vectors.shape)
-    normed = layer_norm(layer.norms[0], vectors)
-    x = vectors + np.array(layer.attention(normed, normed).context)
-    expected = x + feed_forward(layer.feed_forward, layer_norm(layer.norms[1], x))
-    np.testing.assert_allclose(layer(vectors).vectors, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("book, norms", [(False, (0, 1, 2)), (True, (0, 0, 1))])

@@ -71,6 +71,7 @@ def test_a_run_is_copied_while_it_trains_and_when_it_has_ended(runs, client):
     assert names(client, run_id) == []
 
     (run.plots / "loss.png").write_bytes(b"png")
+    (run.path / "report.html").write_text("a page")
     write_metrics(run, best_epoch=7)
     array = {"values": [[0.5]], "dtype": "float64"}
     run.write_json("served.json", {"input": array, "output": array})
@@ -83,7 +84,7 @@ def test_a_run_is_copied_while_it_trains_and_when_it_has_ended(runs, client):
         assert done.info.start_time <= done.info.end_time
         assert (steps(client, run_id, "test_rmse"), done.data.metrics["test_rmse"]) == ([7], 0.25)
         assert names(client, run_id) == [
-            *("config.yaml", "environment.json", "history.csv", "metrics.json"),
+            *("config.yaml", "environment.json", "history.csv", "metrics.json", "report.html"),
             *("plots/loss.png", "weights/epoch_007.weights.h5"),
         ]
         (model,) = models(client, done)
@@ -158,7 +159,8 @@ def test_runs_of_a_sweep_are_children_of_its_run(runs, client):
     folder = runs / "sweeps" / "grid"
     folder.mkdir(parents=True)
     write_json(folder / "sweep.json", {"varying": {"seed": ["0", "1"]}})
-    (folder / "table.csv").write_text("a\n1\n")
+    for name in ("table.csv", "report.html"):
+        (folder / name).write_text("a\n1\n")
     made = [write_run(runs, seed=seed, status={"sweep": "grid"}) for seed in (0, 1)]
     children = [copy(run.path, client) for run in made]
     parents = {client.get_run(child).data.tags["mlflow.parentRunId"] for child in children}
@@ -168,7 +170,7 @@ def test_runs_of_a_sweep_are_children_of_its_run(runs, client):
         logged = client.get_run(parent)
         assert (logged.info.run_name, logged.info.status) == ("grid", status)
     assert logged.data.params == {"varies": "seed", "seed": "0, 1"}
-    assert names(client, parent) == ["table.csv"]
+    assert names(client, parent) == ["report.html", "table.csv"]
 
 
 def test_a_removed_run_is_among_mlflows_deleted_runs(runs, client):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from command_line import CommandLine, CommandsHere, Outcome
+from run_folders import mlflow_runs
 from same_runs import assert_same_runs
 from sweep_examples import (
     ENDLESS,
@@ -24,7 +25,7 @@ from sweep_examples import (
     wait_for,
 )
 
-from attnlab.records.mlflow import connect, store_uri
+from attnlab.records.mlflow import store_uri
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 # A busy machine takes long for the copy to MLflow.
@@ -65,19 +66,12 @@ def test_every_combination_runs_once(swept):
     assert out == swept.first.out
 
 
-def in_mlflow(runs: Path) -> dict:
-    """The runs of a store by their names."""
-    client = connect(store_uri(runs), runs)
-    (experiment,) = client.search_experiments(filter_string="name = 'fib'")
-    return {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
-
-
 @pytest.mark.filterwarnings("ignore")  # MLflow's own, when it reads back here
 def test_a_sweep_that_is_logged_again_is_the_same_in_mlflow(swept, tmp_path, empty_store):
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     done = swept.attnlab("runs", "sync", "--uri", store_uri(tmp_path))
     assert done.code == 0, done.err
-    live, again = in_mlflow(swept.attnlab.runs), in_mlflow(tmp_path)
+    live, again = mlflow_runs(swept.attnlab.runs, "fib"), mlflow_runs(tmp_path, "fib")
     assert live.keys() == again.keys() and len(live) == 5
     for name, run in live.items():
         copy = again[name]

@@ -138,14 +138,14 @@ def test_a_long_epoch_comes_in_chunks_that_change_nothing(learner_of, monkeypatc
 MANY = """
 import gc, sys
 from pathlib import Path
-from command_line import undrawn
+from command_line import without_figures
 from hydra import compose, initialize_config_dir
 from attnlab.config import composing as config
 from attnlab.runner.resume import run
 
 config.register_schema()
 conf, runs, *words = sys.argv[1:]
-with undrawn(), initialize_config_dir(conf, version_base="1.3"):
+with without_figures(), initialize_config_dir(conf, version_base="1.3"):
     for job in range(15):
         mechanism = ("bahdanau", "luong_global", "multi_head")[job % 3]
         words_of_job = [f"paths.runs={runs}", f"seed={job}", f"attention={mechanism}", *words]

@@ -142,6 +142,14 @@ def test_a_table_has_columns_for_text_class_and_group(tmp_path):
     assert len(corpus.parts["train"]) == 20 and corpus.parts["train"][1] == ("text 1", "1", "y")
 
 
+def test_texts_that_differ_only_in_case_and_spaces_are_in_one_part(tmp_path):
+    rows = [f"{('Same', 'same')[n % 2]}  text {n // 4},{'ab'[n % 4 == 3]}" for n in range(160)]
+    rows += [f"other {n},b" for n in range(40)]
+    data = loaded(Table(path=table(tmp_path / "t.csv", rows)), tmp_path)
+    parts = [{" ".join(name.lower().split()) for name in p.names} for p in data.parts.values()]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == 80
+
+
 def test_a_test_file_of_ones_own_keeps_its_texts(tmp_path):
     train = table(tmp_path / "train.csv", [f"text {n},{'ab'[n % 2]}" for n in range(20)])
     test = table(tmp_path / "test.csv", ["Text 0,a", "new,b"])

@@ -21,6 +21,7 @@ from attnlab.config.options import option_content
 from attnlab.layers.positional_encoding import KINDS
 from attnlab.tasks.translation.models.recurrent import RecurrentSettings
 from attnlab.tasks.translation.models.transformer import TransformerSettings
+from attnlab.tasks.translation.search import Search
 from attnlab.text.tokenizers import END, PAD, START
 
 S, T, V_SOURCE, V_TARGET = 5, 4, 11, 13
@@ -220,6 +221,17 @@ def test_attend_gives_the_weights_of_all_layers(case):
     assert weights.shape == (2, 1 if case.model == "rnn" else 2, heads, T, S)
     assert np.all(weights[1, ..., 3:] == 0) and weights.dtype == np.float32
     assert np.all(weights.sum(-1) <= 1 + 1e-5)
+
+
+@few
+def test_a_beam_with_a_cache_scores_a_translation_as_the_whole_model(case):
+    model, rows = built(case), [SOURCE[0], SOURCE[1, :3]]
+    for row, (best, *_) in zip(rows, Search(model, beam=3, extra_length=1)(rows), strict=True):
+        target = [START, *best.tokens, END]
+        logits = model((row[None], np.array([target[:-1]], np.int32)))[0]
+        shares = tf.nn.log_softmax(logits).numpy()
+        expected = sum(shares[at, token] for at, token in enumerate(target[1:]))
+        assert best.log_probability == pytest.approx(expected, abs=1e-4)
 
 
 @few
