@@ -141,7 +141,7 @@ def print_plans(
         cost = [f"{row.missing:,}", duration(row.seconds)] if row.seeds[0] else [NOTHING] * 2
         numbers = [f"{spread} [{low}, {high}]", f"{seeds} ({fewest} to {most})", *cost]
         rows.append([row.comparison.name, row.group.name, size, str(row.n), *numbers])
-    header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "missing runs", "time"]
+    header = ["task", "group", "to find", "n", "sd [95 %]", "seeds", "to run", "time"]
     console = plain_console()
     title = f"to find a difference of {difference} with a probability of {least_power:g}"
     print_tables(console, title, [Table("", header, rows, 2)])

@@ -126,8 +126,8 @@ def _execute(
             )
         for row, path in killed:
             checkpoint = files.Checkpoints(path / "checkpoint").newest_state()
-            epochs = len(checkpoint.get("history", ()))
-            progress.say(f"{words_of(row.varying)}: was killed, continues after epoch {epochs}")
+            job, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
+            progress.say(f"{job}: was killed, continues after epoch {epochs}")
         work = Work(folder.name, plan.settings.retry_failed)
         if search:
             ends = _trials(search, work)
