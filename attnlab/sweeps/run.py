@@ -126,8 +126,8 @@ def _execute(
             )
         for row, path in killed:
             checkpoint = files.Checkpoints(path / "checkpoint").newest_state()
-            job, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
-            progress.say(f"{job}: was killed, continues after epoch {epochs}")
+            name, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
+            progress.say(f"{name}: was killed, continues after epoch {epochs}")
         work = Work(folder.name, plan.settings.retry_failed)
         if search:
             ends = _trials(search, work)
