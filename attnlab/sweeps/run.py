@@ -119,18 +119,14 @@ def _execute(
     stop: BaseException | None = None
     ended: dict[int, TableRow] = {}  # by the number of the job
     with Progress(folder.name, total, len(jobs) - len(todo)) as progress:
-        killed = [(row, row.path) for row in rows if row.state == KILLED and row.path]
-        if before or failed or killed:
+        if any(row.state != NOT_RUN for row in rows):
             progress.say(
                 f"{total} jobs: {before} done before, {failed} failed before, {len(todo)} to run"
             )
-        for row, path in killed:
-            checkpoint = files.Checkpoints(path / "checkpoint").newest_state()
-            name, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
-            progress.say(f"{name}: was killed, continues after epoch {epochs}")
+        _announce_killed(rows, progress)
         work = Work(folder.name, plan.settings.retry_failed)
         if search:
-            ends = _trials(search, work)
+            ends = _trials(search, work, progress)
         else:
             ends = launch(plan, jobs, todo, work, progress.on_epoch)
         try:
@@ -190,12 +186,22 @@ def _print_end(plan: Plan, rows: Sequence[TableRow], best: Sequence[int], counts
         print(f"next: {shlex.join(words)}", flush=True)
 
 
-def _trials(search: Search, work: Work) -> Generator[tuple[Job, str | None]]:
+def _announce_killed(rows: Iterable[TableRow], progress: Progress) -> None:
+    """Say which killed jobs continue, and after which epoch: that of their checkpoint."""
+    for row in rows:
+        if row.state == KILLED and row.path:
+            checkpoint = files.Checkpoints(row.path / "checkpoint").newest_state()
+            name, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
+            progress.say(f"{name}: was killed, continues after epoch {epochs}")
+
+
+def _trials(search: Search, work: Work, progress: Progress) -> Generator[tuple[Job, str | None]]:
     """Train the trials of a search, round after round; yield each with its error."""
     from attnlab.sweeps.search import Reporter
 
     for trials in search.rounds():
         reports = [Reporter(search, trial) for trial, _ in trials]
+        _announce_killed(_rows(search.plan, [job for _, job in trials]), progress)
         errors = train_group([job.config for _, job in trials], work, reports)
         for (trial, job), report, error in zip(trials, reports, errors, strict=True):
             run = find_run(job.config)

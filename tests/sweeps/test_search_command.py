@@ -84,6 +84,8 @@ def test_a_search_that_is_killed_while_it_prunes_ends_like_an_uninterrupted_one(
     here, whole = CommandsHere(attnlab.folder), CommandsHere(tmp_path / "whole")
     outcomes = [line(*PRUNED) for line in (here, whole)]
     assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[0].err
+    said = [": was killed, continues after epoch " in outcome.err for outcome in outcomes]
+    assert said == [True, False]
     for folder, expected in zip(by_rate(here), by_rate(whole), strict=True):
         if (expected / "metrics.json").exists():
             assert_same_run(folder, expected)
