@@ -22,7 +22,7 @@ from attnlab.views.records import Code, Page, Record, Section, Table, Text
 # Reports progress to the user, since a page may take a minute.
 Announce = Callable[[str], None]
 # Bytes of all maps on a page, before base64 makes them larger by a third.
-_ROOM = 1_200_000
+_ROOM = 3_000_000
 _MOST = 6  # groups; a run of each is shown
 _LEFT_OUT = ("user", "command")  # of environment.json: a page doesn't say who ran it
 

@@ -68,6 +68,8 @@ def _baseline(comparison: Comparison, value: float) -> str:
 def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
     """Return charts of means and curves, tables, and notes on how to read them."""
     curves = group_curves(comparison, colours, _MOST)
+    if len({chart.logarithmic for chart in curves}) == 1:  # a loss, and an error that is made of it
+        curves = curves[-1:]
     parts: list[Record] = [_intervals(comparison, colours), *curves]
     parts += [_with_baselines(comparison), *_further_parts(comparison)]
     differences = differences_table(comparison)

@@ -116,6 +116,10 @@ def test_a_word_highlights_the_words_it_attends_to(seen):
     assert strengths(source) == pytest.approx([0.85 * 64 / 255, 0.85 * 191 / 255, 0], abs=1e-3)
     assert "Hund looks at dog 0.75, the 0.25" in seen.locator("article .readout").text_content()
     assert "gold" in source.nth(1).get_attribute("class")  # translated as the reference says
+    assert seen.locator(".wavy").is_visible()
+    target.nth(1).click()
+    seen.mouse.move(0, 0)
+    assert strengths(source)[1] > 0.6  # what was clicked stays
     seen.locator("select").select_option("1")  # head 1: the same upside down
     target.nth(2).hover()
     assert strengths(source)[0] == pytest.approx(0.85 * 204 / 255, abs=1e-3)
@@ -140,6 +144,7 @@ def test_shaded_texts_show_their_weights_all_the_time(browser, tmp_path, wrong, 
     path = tmp_path / "report.html"
     path.write_text(page_text(shaded_page(second=second)), encoding="utf-8")
     tab = opened(browser, path, wrong)
+    assert not tab.locator(".wavy").is_visible()
     source, said = (tab.locator(f"dd.{name} .word") for name in ("source", "translation"))
     readout = tab.locator("article .readout")
     assert strengths(source) == pytest.approx([0.85, 0.34, 0], abs=2e-3)

@@ -15,8 +15,7 @@ from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_sliders,
     fitting,
-    map_names,
-    mean_and_heads,
+    layer_maps,
 )
 from attnlab.tasks.shown.item_tables import (
     Cells,
@@ -53,11 +52,7 @@ _MOST_MAPS = 6
 _MOST_CHARACTERS = 200
 _COLUMNS = ("question", "answer", "prediction", "probability", "exact_match", "f1")
 _NOTHING = "(no answer)"
-_NOTE = (
-    "Point at a word, or reach it by Tab and the arrow keys. A word of the text lights up the "
-    "words of the question that it looks at; a word of the question lights up the words that look "
-    "at it. In brackets: the answer at that epoch. Dotted: changed since the previous epoch."
-)
+_NOTE = "In brackets: the answer at that epoch. Dotted: changed since the previous epoch."
 
 
 def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
@@ -101,7 +96,7 @@ def _attention_map(arrays: Arrays, row: int) -> AttentionMap:
         for first, last in (arrays["prediction"][row], arrays["answer"][row])
     )
     weights = np.asarray(arrays["weights"][row], np.float32)[:, : len(text), : len(question)]
-    item = AttentionMap(text, question, mean_and_heads(weights), said=predicted)
+    item = AttentionMap(text, question, layer_maps(weights[None])[1], said=predicted)
     item = item._replace(row_notes=UNNAMED, column_notes=UNNAMED)
     if "right" not in arrays:
         return item
@@ -120,9 +115,9 @@ def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
     def frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
         weights = recorded.final()["weights"]
         rows = range(min(len(weights), _MOST_MAPS))
+        maps, _ = layer_maps(weights[:1], "last layer")
         epochs = recorded.by_epoch.values()
         items = fitting([[_bracketed(arrays, row) for row in rows] for arrays in epochs], room)
-        maps = map_names(weights.shape[1], len(items[0][0].weights))
         names = ("question", "answer", "text")
         return _NOTE, [[AttentionMaps(shown, maps, names)] for shown in items]
 

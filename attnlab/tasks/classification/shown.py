@@ -17,8 +17,7 @@ from attnlab.tasks.classification.report import noun_of
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_sliders,
     fitting,
-    map_names,
-    mean_and_heads,
+    layer_maps,
 )
 from attnlab.tasks.shown.item_tables import (
     Cells,
@@ -61,11 +60,7 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
 _MOST_WRITTEN = 24  # classes up to which cells of a confusion matrix have their numbers
 _MOST_HEADS = 8
 _MOST_CHARACTERS = 400
-_OF_WORDS = (
-    "The darker a word, the larger its weight; the darkest has the largest weight of its text. "
-    "Point at the predicted class, or reach it by Tab, to read the largest weights. Dotted: "
-    "another class than at the previous epoch."
-)
+_OF_WORDS = "Dotted: another class than at the previous epoch."
 _OF_IMAGES = (
     "First the image, then the rollout of attention through all layers, then the heads of the last "
     "layer. The strongest colour of a map is its largest weight."
@@ -170,7 +165,7 @@ def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[Frame]]]:
         frames = fitting([_image_maps(arrays) for arrays in epochs], room)
         return _OF_IMAGES, [[ImageMaps(images, _image_names(images))] for images in frames]
     texts = fitting([_shaded_texts(arrays) for arrays in epochs], room)
-    names = map_names(epochs[0]["weights"].shape[1], len(texts[0][0].weights))
+    names, _ = layer_maps(epochs[0]["weights"][:1], "last layer")
     return _OF_WORDS, [[ShadedWords(items, names)] for items in texts]
 
 
@@ -191,7 +186,7 @@ def _shaded_texts(arrays: Arrays) -> list[ShadedText]:
     return [
         ShadedText(
             arrays["tokens"][row][is_word[row]].tolist(),
-            mean_and_heads(weights[row, :, 0, is_word[row]].T),
+            layer_maps(weights[row, :, 0, is_word[row]].T[None])[1],
             *_answer(arrays, row, "text"),
             notes=UNNAMED,
         )

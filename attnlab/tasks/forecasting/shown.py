@@ -44,8 +44,8 @@ _MOST = 600  # targets of a chart
 _MOST_SERIES = 4
 _BAND = "95 % interval"
 _NOTE = (
-    "Attention weights on a few test windows. The newest value is at the right. Maps are means "
-    "over the windows."
+    "Move the slider to see the last layer's weights on a few test windows at another epoch. The "
+    "newest value is at the right. Maps are means over the windows."
 )
 MOST_NEXT = 6  # series of a figure of next values
 # A run's label, colour and forecasts.

@@ -151,23 +151,24 @@ class LanguageLearner(InMemoryLearner):
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the start of the test part, and a sample of a text.
 
-        `weights` (H, T, T) float16 and `tokens` (T,), their labels, are missing if the model has no
-        attention; `sample` is the text that it writes, missing for rows.
+        `weights` (L, H, T, T) float16 of all layers and `tokens` (T,), their labels, are missing if
+        the model has no attention; `sample` is the text that it writes, missing for rows.
         """
         arrays = {}
+        self.fill_model()
         if self._stream is not None:
-            self.fill_model()
             arrays["sample"] = np.array(self._sample())
         labels = self._task.vocabulary.labels(self._example[0][0])
         return arrays | self._attention(self._example[0], labels) or None
 
     def _attention(self, inputs: np.ndarray, labels: Any) -> dict[str, np.ndarray]:
-        weights = self.attend(inputs)
-        if weights is None:
+        with record_attention(self.model) as layers:
+            self.model(inputs, training=False)
+        if not layers:
             return {}
         size = min(int(np.count_nonzero(self._example[1] >= 0)), _SHOWN)
-        shown = np.asarray(weights[0, :, :size, :size], np.float16)
-        return {"weights": shown, "tokens": np.array(labels[:size])}
+        weights = np.stack([layer.weights[0, :, :size, :size] for layer in layers.values()])
+        return {"weights": weights.astype(np.float16), "tokens": np.array(labels[:size])}
 
 
 class MaskedWordLearner(LanguageLearner):
@@ -197,5 +198,6 @@ class MaskedWordLearner(LanguageLearner):
 
     def examples(self) -> dict[str, np.ndarray] | None:
         """Return attention on the first test row, with its masks; see `LanguageLearner`."""
+        self.fill_model()
         masked = self._task.data.parts["test"].tokens[:1]
         return self._attention(masked, self._task.names[masked[0]].tolist()) or None

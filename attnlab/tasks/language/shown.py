@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from attnlab.records.run_directory import RunDirectory
-from attnlab.tasks.attention import Recorded, read_attention
+from attnlab.tasks.attention import Arrays, Recorded, read_attention
 from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.language.kind import KIND, MASKED_WORDS
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_sliders,
-    map_names,
-    mean_and_heads,
+    fitting,
+    layer_maps,
     recorded_attention,
     records_by_run,
 )
@@ -41,7 +41,7 @@ _PANELS = {
     "validation (share of right answers)": {"val_accuracy": ("answers", BLUE)},
 }
 _NAMES = ("tokens that are looked at", "", "token that looks")
-_NOTE = "Each row is a token; columns are the tokens that it looks at. ↵ is a line break."
+_NOTE = "↵ is a line break."
 _START_NOTE = (
     "The first 8 tokens of each text are those of the test part; the model drew the others."
 )
@@ -56,7 +56,7 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
     if recorded and "weights" in (final := recorded.final()):
         title = f"{run_title(metrics)}: attention of the last layer"
         labels = final["tokens"].tolist()
-        drawn["attention.png"] = text_figure(final["weights"][None], labels, title)
+        drawn["attention.png"] = text_figure(_by_layer(final)[-1:], labels, title)
     return drawn
 
 
@@ -90,13 +90,18 @@ def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
 
 
 def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
-    frames = []
+    items = []
     for arrays in recorded.by_epoch.values():
-        weights, labels = arrays["weights"].astype(np.float64), arrays["tokens"].tolist()
-        maps = mean_and_heads(weights)
-        item = AttentionMap(labels, labels, maps)
-        frames.append([AttentionMaps([item], map_names(len(weights), len(maps)), _NAMES)])
-    return _NOTE, frames
+        names, maps = layer_maps(_by_layer(arrays), "last layer")
+        labels = arrays["tokens"].tolist()
+        items.append([AttentionMap(labels, labels, maps)])
+    return _NOTE, [[AttentionMaps(shown, names, _NAMES)] for shown in fitting(items, room)]
+
+
+def _by_layer(arrays: Arrays) -> np.ndarray:
+    """Return the recorded weights (L, H, T, T); older files have only those of the last layer."""
+    weights = arrays["weights"].astype(np.float64)
+    return weights.reshape(-1, *weights.shape[-3:])
 
 
 VIEWS = Views(

@@ -21,7 +21,6 @@ from attnlab.views.records import (
     tabs,
 )
 
-_MOST_HEADS = 8
 Item = TypeVar("Item", AttentionMap, ShadedText, ImageMap)
 
 
@@ -80,17 +79,22 @@ def records_by_run(
     return tabs(choices, named=len(runs) > 1)
 
 
-def mean_and_heads(weights: np.ndarray) -> np.ndarray:
-    """Turn weights (H, ...) into maps: the mean of all heads, then each of up to 8 heads."""
-    weights = np.nan_to_num(weights)
-    mean = weights.mean(axis=0, keepdims=True)
-    return np.concatenate([mean, weights]) if 1 < len(weights) <= _MOST_HEADS else mean
+def layer_maps(weights: np.ndarray, layer: str = "") -> tuple[list[str], np.ndarray]:
+    """Turn weights (L, H, ...) into maps (M, ...) with names: means, and each head of each layer.
 
-
-def map_names(heads: int, maps: int) -> list[str]:
-    """Return the names of the first `maps` of `mean_and_heads`."""
-    mean = f"mean of {heads} heads" if heads > 1 else "weights"
-    return [mean, *(f"head {number}" for number in range(1, maps))]
+    `layer` is the name of the only layer; several are numbered.
+    """
+    weights, maps = np.nan_to_num(weights), {}
+    if len(weights) > 1:
+        maps["mean of all layers and heads"] = weights.mean(axis=(0, 1))
+    for number, heads in enumerate(weights, 1):
+        parts = {"": heads[0]}
+        if len(heads) > 1:
+            parts = {f"mean of {len(heads)} heads": heads.mean(axis=0)}
+            parts |= {f"head {n}": head for n, head in enumerate(heads, 1)}
+        name = f"layer {number}" if len(weights) > 1 else layer
+        maps |= {", ".join(filter(None, [name, part])): m for part, m in parts.items()}
+    return [*maps], np.stack([*maps.values()])
 
 
 def fitting(frames: Sequence[Sequence[Item]], room: int) -> list[list[Item]]:

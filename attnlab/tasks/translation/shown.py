@@ -13,8 +13,7 @@ from attnlab.tasks.base import ReportedRun, Views
 from attnlab.tasks.shown.attention_by_epoch import (
     attention_sliders,
     fitting,
-    map_names,
-    mean_and_heads,
+    layer_maps,
 )
 from attnlab.tasks.shown.item_tables import (
     Cells,
@@ -54,14 +53,8 @@ _PANELS: dict[str, dict[str, tuple[str, int]]] = {
         "val_chrf": ("validation chrF", GREY),
     },
 }
-_NOTE = (
-    "Point at a word, or reach it by Tab and the arrow keys. A word of the translation lights up "
-    "the source words by their weights; a source word lights up the words of the translation. A "
-    "row of the map is a word of the translation, a column a word of the source. {links}Dotted: "
-    "changed since the previous epoch. Each epoch has its own greedy translation."
-)
-_LAYERS = " Heads are numbered from the first layer to the last."
-_LINKS = "A dashed frame is a gold link of the reference. "
+_NOTE = "Dotted: changed since the previous epoch. Each epoch has its own greedy translation."
+_LINKS = " A dashed frame is a gold link of the reference."
 
 
 class Sentence(NamedTuple):
@@ -168,28 +161,26 @@ def attention_records(runs: Sequence[ReportedRun]) -> Sequence[Record]:
 
 
 def _frames(recorded: Recorded, room: int) -> tuple[str, list[list[AttentionMaps]]]:
-    frames, links = [], ""
+    frames, links = [], False
     for epoch in recorded.epochs:
         items = []
         for sentence in recorded_sentences(recorded.at(epoch)):
-            layers, heads, *sizes = sentence.cross.shape
+            names, maps = layer_maps(sentence.cross)
             items.append(
                 AttentionMap(
                     sentence.target,
                     sentence.source,
-                    mean_and_heads(sentence.cross.reshape(-1, *sizes)),
+                    maps,
                     reference=sentence.reference,
                     reference_links=[(column, row) for row, column in sentence.links],
                     row_notes=UNNAMED,
                     column_notes=UNNAMED,
                 )
             )
-            links = _LINKS if sentence.links else links
+            links |= bool(sentence.links)
         frames.append(items)
     frames = fitting(frames, room)
-    names = map_names(layers * heads, len(frames[0][0].weights))
-    note = _NOTE.format(links=links) + _LAYERS * (layers > 1)
-    return note, [[AttentionMaps(items, names)] for items in frames]
+    return _NOTE + _LINKS * links, [[AttentionMaps(items, names)] for items in frames]
 
 
 VIEWS = Views(

@@ -19,8 +19,8 @@
   // Tables
 
   const number = (text) => {
-    const found = text.replace(/,/g, "").match(/[-+]?\d+(\.\d+)?(e[-+]?\d+)?/i);
-    return found ? Number(found[0]) : NaN;
+    const match = text.replace(/,/g, "").match(/[-+]?\d+(\.\d+)?(e[-+]?\d+)?/i);
+    return match ? Number(match[0]) : NaN;
   };
 
   const sorted = (table, column, upward) => {
@@ -78,9 +78,9 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).split(",").map(Number);
 
   // Weights from -1 to 1, of their largest size.
-  const shares = (found) => {
-    const whole = bytes(found.weights);
-    if (!found.signed) return Float32Array.from(whole, (step) => step / 255);
+  const shares = (data) => {
+    const whole = bytes(data.weights);
+    if (!data.signed) return Float32Array.from(whole, (step) => step / 255);
     return Float32Array.from(new Int8Array(whole), (step) => step / 127);
   };
 
@@ -99,30 +99,30 @@
   };
 
   const strips = (part) => {
-    const found = content(part);
-    const weights = shares(found);
+    const data = content(part);
+    const weights = shares(data);
     const paths = all(".bars", part);
-    const wide = 1 / found.steps;
+    const wide = 1 / data.steps;
     return (epoch) => paths.forEach((path, strip) => {
-      const first = (epoch * paths.length + strip) * found.steps;
+      const first = (epoch * paths.length + strip) * data.steps;
       const bar = (n) => `M${(n + 0.1) * wide} 1V${1 - 0.6 * Math.abs(weights[first + n])}h${0.8 * wide}V1z`;
-      path.setAttribute("d", Array.from({ length: found.steps }, (_, n) => bar(n)).join(""));
+      path.setAttribute("d", Array.from({ length: data.steps }, (_, n) => bar(n)).join(""));
     });
   };
 
   const maps = (part) => {
-    const found = content(part);
-    const weights = shares(found);
+    const data = content(part);
+    const weights = shares(data);
     const canvases = all("canvas", part);
-    const size = found.rows * found.columns;
+    const size = data.rows * data.columns;
     return (epoch) => canvases.forEach((canvas, n) => {
       const first = (epoch * canvases.length + n) * size;
-      paint(canvas, weights.subarray(first, first + size), found.rows, found.columns);
+      paint(canvas, weights.subarray(first, first + size), data.rows, data.columns);
     });
   };
 
   const sentence = (part, chosen) => {
-    const found = content(part);
+    const data = content(part);
     const [source, reference, target] = ["source", "reference", "translation"].map((name) =>
       part.querySelector(`dd.${name}`));
     const [readout, canvas] = [part.querySelector(".readout"), part.querySelector("canvas")];
@@ -131,14 +131,14 @@
     const most = () => frame.most?.[chosen()] ?? 1; // the largest weight, where texts are shaded
     const write = (line, tokens) => line.replaceChildren(...tokens.flatMap((token) => {
       const word = document.createElement("span");
-      const note = Object.hasOwn(found.unknown, token) ? found.unknown[token] : "";
+      const note = Object.hasOwn(data.unknown, token) ? data.unknown[token] : "";
       word.className = note ? "word unknown" : "word";
       if (note) word.title = note;
       word.textContent = token;
       return [word, " "];
     }));
     const weight = (t, s) => {
-      const [rows, columns] = [frame.tokens.length, found.source.length];
+      const [rows, columns] = [frame.tokens.length, data.source.length];
       return weights[(chosen() * rows + t) * columns + s] * (frame.scale ?? most());
     };
     const clear = () => {
@@ -163,23 +163,23 @@
     };
     const gold = (pairs) => pairs.forEach(([line, n]) => words(line)[n]?.classList.add("gold"));
     // Only of a right translation is it known which words belong together.
-    const isRight = () => frame.tokens.slice(0, -1).join(" ") === found.reference.join(" ");
+    const isRight = () => frame.tokens.slice(0, -1).join(" ") === data.reference.join(" ");
     const at = {
       translation: (t, word) => {
         words(source).forEach((other, s) => light(other, weight(t, s)));
-        say(word, "looks at", found.source.map((name, s) => [name, weight(t, s)]));
-        if (isRight()) gold(found.links.filter((link) => link[1] === t).map((link) => [source, link[0]]));
+        say(word, "looks at", data.source.map((name, s) => [name, weight(t, s)]));
+        if (isRight()) gold(data.links.filter((link) => link[1] === t).map((link) => [source, link[0]]));
       },
       source: (s, word) => {
         words(target).forEach((other, t) => light(other, weight(t, s)));
         say(word, "is looked at by", frame.tokens.map((name, t) => [name, weight(t, s)]));
-        gold(found.links.filter((link) => link[0] === s).map((link) => [reference, link[1]]));
+        gold(data.links.filter((link) => link[0] === s).map((link) => [reference, link[1]]));
       },
       reference: (r, word) => {
-        const linked = found.links.filter((link) => link[1] === r);
+        const linked = data.links.filter((link) => link[1] === r);
         gold(linked.map((link) => [source, link[0]]));
-        const names = linked.map((link) => found.source[link[0]]).join(", ");
-        readout.textContent = found.links.length ? `${word.textContent} belongs to ${names || "no word"}` : "";
+        const names = linked.map((link) => data.source[link[0]]).join(", ");
+        readout.textContent = data.links.length ? `${word.textContent} belongs to ${names || "no word"}` : "";
       },
     };
     const show = (word) => {
@@ -197,7 +197,9 @@
     part.addEventListener("pointerover", (event) => {
       if (event.target.classList.contains("word")) show(event.target);
     });
-    part.addEventListener("pointerleave", clear);
+    // Of a clicked word the weights stay.
+    const rest = () => (part.contains(document.activeElement) ? show(document.activeElement) : clear());
+    part.addEventListener("pointerleave", rest);
     part.addEventListener("focusin", (event) => {
       if (event.target.classList.contains("word")) show(event.target);
     });
@@ -216,15 +218,15 @@
     return (epoch) => {
       const lit = part.querySelector(".lit");
       const [line, place] = lit ? [lit.closest("dd"), words(lit.closest("dd")).indexOf(lit)] : [null, 0];
-      frame = found.frames[epoch];
+      frame = data.frames[epoch];
       weights = shares(frame);
       write(target, frame.tokens);
-      const size = frame.tokens.length * found.source.length;
+      const size = frame.tokens.length * data.source.length;
       const own = weights.subarray(chosen() * size, (chosen() + 1) * size);
-      paint(canvas, own, frame.tokens.length, found.source.length);
+      paint(canvas, own, frame.tokens.length, data.source.length);
       reachable(target);
       words(target).forEach((word, t) => word.classList.toggle("new",
-        epoch > 0 && found.frames[epoch - 1].tokens[t] !== frame.tokens[t]));
+        epoch > 0 && data.frames[epoch - 1].tokens[t] !== frame.tokens[t]));
       clear();
       if (line && words(line)[place]) show(words(line)[place]);
     };

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from importlib.resources import files
 from io import BytesIO
@@ -206,10 +206,9 @@ def _sentences(
     ]
     return {
         "kind": "sentences",
-        "maps": records[0].maps,
+        "maps": records[0].maps[: len(records[0].items[0].weights)],
         "names": records[0].names,
         "shaded": shaded,
-        "has_unknown": any(sentence["has_unknown"] for sentence in sentences),
         "sentences": sentences,
     }
 
@@ -230,18 +229,12 @@ def _as_map_of_words(item: AttentionMap | ShadedText) -> AttentionMap:
 def _sentence(items: Sequence[AttentionMap], first: int, shaded: bool) -> dict[str, Any]:
     """Return a text at all epochs."""
     whole = items[0]
-
-    def have_notes(notes: Mapping[str, str], words: Sequence[str]) -> bool:
-        return not notes.keys().isdisjoint(words)
-
-    has_unknown = any(have_notes(item.row_notes, item.rows) for item in items)
     return {
         "source": whole.columns,
         "reference": whole.reference,
         "first": items[first].rows,
         "notes": whole.column_notes,
         "row_notes": whole.row_notes,
-        "has_unknown": has_unknown or have_notes(whole.column_notes, whole.columns),
         "data": {
             "source": list(whole.columns),
             "reference": list(whole.reference),

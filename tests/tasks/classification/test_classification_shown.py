@@ -112,7 +112,7 @@ def test_each_epoch_has_its_classes_and_its_weights(tmp_path):
     assert slider.epochs.numbers == [1, 2]
     for (words,), expected in zip(slider.frames, RECORDED.values(), strict=True):
         assert isinstance(words, ShadedWords)
-        assert words.maps == ["mean of 2 heads", "head 1", "head 2"]
+        assert words.maps[1:] == ["last layer, head 1", "last layer, head 2"]
         for row, item in enumerate(words.items):
             assert " ".join(item.words) == TEST.names[row]
             assert item.said == expected["prediction"][row]

@@ -115,4 +115,3 @@ def test_a_recurrent_model_without_attention_is_a_keras_lstm():
     states = lstm(model.embedding(tokens))
     expected = np.asarray(states) @ np.asarray(model.embedding.embeddings).T
     assert np.asarray(model(tokens)) == pytest.approx(expected, abs=1e-5)
-    assert model.attend(tokens) is None

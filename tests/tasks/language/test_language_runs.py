@@ -20,6 +20,7 @@ from language_models import (
 from attnlab.config.composing import compose, from_hydra
 from attnlab.records.run_directory import RunDirectory
 from attnlab.runner.loading import TrainedRun
+from attnlab.tasks.attention import Recorded, read_attention, write_attention
 from attnlab.tasks.kinds import NoItemTest
 from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
@@ -242,6 +243,12 @@ def test_the_page_has_samples_and_attention_by_epoch(trained):
     assert "".join(first.rows).startswith(metrics["sample"][:3]) and len(first.rows) == 16
     assert first.rows == second.rows and not np.allclose(first.weights, second.weights)
     assert len(first.weights) == 1 + 2  # the mean and two heads
+    recorded = read_attention(run)
+    older = {n: {**recorded.at(n), "weights": recorded.at(n)["weights"][-1]} for n in (1, 2)}
+    write_attention(run, Recorded(older, recorded.best))  # as files were that had one layer
+    _, again = attention_records(shown)
+    write_attention(run, recorded)
+    assert again.frames[0][0].maps == slider.frames[0][0].maps
 
 
 def test_unknown_tokens_have_no_bits_per_byte():

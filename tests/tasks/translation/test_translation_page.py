@@ -11,7 +11,7 @@ from compared_runs import on_page
 
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.attention import Recorded, read_attention, write_attention
-from attnlab.tasks.shown.attention_by_epoch import fitting, mean_and_heads
+from attnlab.tasks.shown.attention_by_epoch import fitting, layer_maps
 from attnlab.tasks.translation.shown import attention_records
 from attnlab.views.records import AttentionMap, AttentionMaps, Text
 
@@ -59,7 +59,7 @@ def test_gold_links_of_the_reference_are_on_the_page(translating, tmp_path):
 
 
 def frames(heads: int) -> list[list[AttentionMap]]:
-    weights = mean_and_heads(np.random.default_rng(0).dirichlet(np.ones(4), (heads, 3)))
+    _, weights = layer_maps(np.random.default_rng(0).dirichlet(np.ones(4), (1, heads, 3)))
     return [[AttentionMap([*"xyz"], [*"abcd"], weights)] * 5] * 2
 
 
@@ -69,3 +69,22 @@ def test_a_small_page_drops_heads_then_sentences():
     assert len(fitting(frames(6), 7 * cells - 1)[0][0].weights) == 1
     rooms = (cells, cells // 2, 0)
     assert [len(fitting(frames(1), room)[1]) for room in rooms] == [5, 2, 1]
+
+
+def test_maps_have_the_names_of_their_layers_and_heads():
+    weights = np.arange(4.0).reshape(2, 2, 1, 1)
+    names, maps = layer_maps(weights)
+    assert dict(zip(names, maps[:, 0, 0], strict=True)) == {
+        "mean of all layers and heads": 1.5,
+        "layer 1, mean of 2 heads": 0.5,
+        "layer 1, head 1": 0,
+        "layer 1, head 2": 1,
+        "layer 2, mean of 2 heads": 2.5,
+        "layer 2, head 1": 2,
+        "layer 2, head 2": 3,
+    }
+    assert layer_maps(weights[:1], "last layer")[0][1:] == [
+        "last layer, head 1",
+        "last layer, head 2",
+    ]
+    assert layer_maps(weights[:1, :1])[0] == [""]

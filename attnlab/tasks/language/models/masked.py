@@ -71,10 +71,6 @@ class MaskedWordModel(InMemoryModel):
         vectors = self.encoder(tokens, training=training).vectors
         return self._logits(ops.take_along_axis(vectors, places[..., None], axis=1))
 
-    def attend(self, tokens):
-        """Return the last layer's attention weights (B, H, S, S)."""
-        return self.encoder(tokens, training=False).weights
-
     def _logits(self, vectors):
         embeddings = self.encoder.embedding.embeddings[: self.mask_token]
         vectors = self.norm(self.transform(vectors))

@@ -198,10 +198,6 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
         """See `LanguageModel.vectors`."""
         return self.normed(self._through(tokens, training)[0])
 
-    def attend(self, tokens):
-        """Return the last layer's attention weights (B, H, T, T)."""
-        return self._through(tokens, False)[1].weights
-
     def initial_state(self, batch, length: int | None) -> list[Any]:
         """Return an empty cache per layer; see `LanguageModel.initial_state`."""
         return self.empty_caches(batch, length)
@@ -260,21 +256,12 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
 
     def vectors(self, tokens, training=None):
         """See `LanguageModel.vectors`."""
-        states, attended = self._attend(tokens, training)
-        vectors = self.read(attended and attended.context, states)
-        return self.before_output(vectors, training=training)
-
-    def attend(self, tokens):
-        """Return the attention weights (B, H, T, T); None without attention."""
-        _, attended = self._attend(tokens, False)
-        return attended and attended.weights
-
-    def _attend(self, tokens, training):
         embedded = self.dropout(self.embedding(tokens), training=training)
         states, _ = self.cells.through(embedded, self._empty(ops.shape(tokens)[0]), training)
-        if self.reads == "state":
-            return states, None
-        return states, self.attention(states, states, causal=True, training=training)
+        context = None
+        if self.reads != "state":
+            context = self.attention(states, states, causal=True, training=training).context
+        return self.before_output(self.read(context, states), training=training)
 
     @property
     def longest(self) -> int | None:
