@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 from attnlab.errors import RequestError, RunFailed, SweepFailed
 
+# Before any import of TensorFlow, also of child processes: it and CUDA log only fatal errors.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 __version__ = "0.1.0"
 _FUNCTIONS = ("compare", "load", "run", "runs", "sweep")
 __all__ = ["RequestError", "RunFailed", "SweepFailed", *_FUNCTIONS]  # noqa: PLE0604

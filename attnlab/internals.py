@@ -50,7 +50,6 @@ def _import_quietly() -> None:
     home = os.environ.get("KERAS_HOME")
     no_settings = os.path.expanduser("~/.cache/attnlab/keras")
     os.environ |= {"KERAS_BACKEND": "tensorflow", "KERAS_HOME": no_settings}
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
