@@ -46,15 +46,18 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
-    tries, keys = kind.predictions.next_steps, (metrics["model"], metrics["task"], metric, "")
-    advice = next((tries[key] for key in keys if key in tries), None)
+    run, change = RunDirectory(folder).word, "attention=bahdanau"
     if kind.scoring.is_still_improving(metrics):
-        longer = f"attnlab resume {{run}} trainer.epochs={2 * metrics['epochs']}"
-        advice = f"{longer} (still improving: the last epoch is the best)"
-    if advice:
-        other = "luong_global" if metrics["attention"] == "bahdanau" else "bahdanau"
-        advice = advice.format(run=RunDirectory(folder).word, other=other)
-        console.print(f"next: {advice}", soft_wrap=True)
+        longer = f"resume {run} trainer.epochs={2 * metrics['epochs']}"
+        advice = f"{longer} (still improving in the last epoch)"
+    else:
+        if metrics["model"] == "pretrained":
+            change = "model.start=drawn"
+        elif metrics["attention"] == "bahdanau":
+            change = "attention=luong_global"
+        predict = " ".join([kind.predictions.command, run, *kind.predictions.example])
+        advice = f"{predict}, or train with {change}, then attnlab compare"
+    console.print(f"next: attnlab {advice}", soft_wrap=True)
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 
@@ -80,11 +83,10 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     result = (attention, metrics["test"])
     rows = sorted([result, *metrics["baselines"].items()], key=rank)
     cells = [in_one_format([scores.get(column) for _, scores in rows]) for column in columns]
-    skills = [metrics["skills"].get(name) for name, _ in rows]
-    shares = in_one_format([None if skill is None else 100 * skill for skill in skills], digits=3)
     table = plain_table([kind.predictions.item, *columns, "beaten by"], [kind.predictions.item])
-    for row, *numbers, share in zip(rows, *cells, shares, strict=True):
-        is_run, share = row is result, share if share == NOTHING else f"{share} %"
+    for row, *numbers in zip(rows, *cells, strict=True):
+        is_run, skill = row is result, metrics["skills"].get(row[0])
+        share = NOTHING if skill is None else f"{100 * skill:.1f} %"
         table.add_row(row[0], *numbers, "" if is_run else share, style="bold" if is_run else "")
     console.width = max(console.width, width(table, console))
     console.print(Padding(table, (1, 0), expand=False))

@@ -171,9 +171,7 @@ class Predictions:
     # `tasks.exported.Exported`; None: runs can't be exported.
     exported: str | None = None
     settings: tuple[str, ...] = ()  # keyword arguments that `Task.serve` takes after the inputs
-    # Model, task or reported metric -> the suggestion that is printed after a run; "" is the
-    # default. `{run}` is the run's name and `{other}` another mechanism.
-    next_steps: Mapping[str, str] = field(default_factory=dict)
+    example: tuple[str, ...] = ()  # words after RUN in the command that is proposed after a run
 
 
 @dataclass(frozen=True)

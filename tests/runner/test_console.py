@@ -106,11 +106,11 @@ def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):
         (
             5,
             2.0,
-            "attnlab resume {} trainer.epochs=10 (still improving: the last epoch is the best)",
+            "attnlab resume {} trainer.epochs=10 (still improving in the last epoch)",
         ),
-        (4, 2.0, "attnlab task=translate attention=bahdanau (minutes)"),
-        (5, 0.0, "attnlab task=translate attention=bahdanau (minutes)"),
-        (5, None, "attnlab task=translate attention=bahdanau (minutes)"),
+        (4, 2.0, "attnlab forecast {}, or train with attention=bahdanau, then"),
+        (5, 0.0, "attnlab forecast {}, or train with attention=bahdanau, then"),
+        (5, None, "attnlab forecast {}, or train with attention=bahdanau, then"),
     ],
 )
 def test_a_run_whose_last_epoch_is_the_best_is_to_be_trained_longer(

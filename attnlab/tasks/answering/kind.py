@@ -15,7 +15,6 @@ from attnlab.tasks.kinds import (
 )
 
 _HERE = "attnlab.tasks.answering"
-_ASK = 'attnlab answer {run} "..." --text FILE'
 _PER_QUESTION: Any = {"item_test": f"{_HERE}.report:item_test", "bounds": PER_CENT}
 
 KIND = Kind(
@@ -49,10 +48,7 @@ KIND = Kind(
         summary="questions about a text",
         predictor=f"{_HERE}.predictor:AnswerPredictor",
         exported=f"{_HERE}.exported:exported",
-        next_steps={
-            "pretrained": f"{_ASK}, or train with model.start=drawn, then attnlab compare",
-            "": f"{_ASK}, or train with attention={{other}}, then attnlab compare",
-        },
+        example=('"..."', "--text FILE"),
     ),
     takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",

@@ -14,7 +14,6 @@ from attnlab.tasks.kinds import (
 )
 
 _HERE = "attnlab.tasks.classification"
-_CLASSIFY = "attnlab classify {run} ..."
 _ITEM_TEST = f"{_HERE}.report:item_test"
 
 KIND = Kind(
@@ -50,10 +49,7 @@ KIND = Kind(
         summary="the classes of texts or images, by a trained run",
         predictor=f"{_HERE}.predictor:ClassPredictor",
         exported=f"{_HERE}.exported:exported",
-        next_steps={
-            "pretrained": f"{_CLASSIFY}, or train with model.start=drawn, then attnlab compare",
-            "": f"{_CLASSIFY}, or train with attention={{other}}, then attnlab compare",
-        },
+        example=("...",),
     ),
     takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",

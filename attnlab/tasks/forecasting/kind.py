@@ -54,11 +54,6 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:ForecastPredictor",
         exported=f"{_HERE}.exported:exported",
         settings=("steps", "id"),
-        next_steps={
-            "fib": "attnlab task=translate attention=bahdanau (minutes): its plots/attention_1.png "
-            "shows what attention learned; the Fibonacci numbers need only a formula",
-            "": "attnlab forecast {run}, or train with attention={other}, then attnlab compare",
-        },
     ),
     corpora={"ett": f"{_HERE}.ett:EttFiles"},
     views=f"{_HERE}.shown:VIEWS",

@@ -50,11 +50,6 @@ KIND = Kind(
         summary="continue a text with a language model",
         predictor=f"{_HERE}.predictor:GeneratePredictor",
         exported=f"{_HERE}.models.exported:exported",
-        next_steps={
-            "accuracy": "attnlab report {run}, or train with attention={other}, then attnlab "
-            "compare",
-            "": "attnlab generate {run}, or train with attention={other}, then attnlab compare",
-        },
     ),
     takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",
@@ -83,10 +78,7 @@ MASKED_WORDS = Kind(
         command="fill",
         summary="the words for [MASK] in a text",
         predictor=f"{_HERE}.predictor:FillPredictor",
-        next_steps={
-            "": 'attnlab fill {run} "The [MASK] ...", or train with attention={other}, then '
-            "attnlab compare"
-        },
+        example=('"The [MASK] ..."',),
     ),
     takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",

@@ -56,10 +56,7 @@ KIND = Kind(
         predictor=f"{_HERE}.predictor:TranslationPredictor",
         exported=f"{_HERE}.exported:exported",
         settings=("beam",),
-        next_steps={
-            "": 'attnlab translate {run} "...", or train with attention={other}, then '
-            "attnlab compare"
-        },
+        example=('"..."',),
     ),
     takes_corpus=True,
     views=f"{_HERE}.shown:VIEWS",

@@ -78,12 +78,12 @@ def test_bad_requests_get_a_sentence(trained, arguments, message):
     assert code == 2 and message in err and not out
 
 
-def test_an_empty_prompt_for_rows_is_refused_and_the_next_step_is_the_page(lab):
+def test_an_empty_prompt_for_rows_is_refused_after_a_run_that_is_to_be_trained_longer(lab):
     words = [
         *("task=language", "data=copy", "data.rows=100", "model.units=8", "model.layers=1"),
         *("attention.heads=2", "trainer.epochs=1", "trainer.jit=false", "tracking.enabled=false"),
     ]
     code, out, _ = lab(*words)
-    assert code == 0 and "next: attnlab report latest, or train with attention=bahdanau" in out
+    assert code == 0 and "next: attnlab resume latest trainer.epochs=2" in out
     assert_refused(lab("generate", "latest", ""), "PROMPT: expected symbols among _, ., ?, 0, ")
     assert lab("generate", "latest", "3 4 ?", "--tokens", "2").out.startswith("3 4 ? ")
