@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
+from attnlab.tasks.forecasting.measures import AHEAD, FEWEST, STEPS
+from attnlab.tasks.forecasting.steps import steps_ahead
 from attnlab.tasks.predictor import Predictor, Request, Setting
+from attnlab.terminal import NOTHING
 
 if TYPE_CHECKING:
     from attnlab.tasks.forecasting.task import ForecastingTask
     from attnlab.tasks.forecasting.time_series import TimeSeries
     from attnlab.views.records import Figure
 
-_STEPS = 12  # default for runs without inputs
 _COLUMNS = ("forecast", "low", "high")
 
 
@@ -25,7 +27,7 @@ class ForecastPredictor(Predictor):
     A line has the time, the forecast, and both ends of its 95 % interval if enough validation
     errors are known. With several series, a line starts with the id. RUN is a run folder, an MLflow
     run id or its first characters, or `latest`. After the model's horizon, its own forecasts become
-    history. With --json, each line is an object with one series.
+    history. With --json, each line is an object with one series, and there is no header.
     """
 
     settings = (
@@ -58,17 +60,25 @@ class ForecastPredictor(Predictor):
             raise RequestError("--id and --history: give only one of them.")
         self._steps, self._history, self._ids = steps, history, id
         self._ends: Sequence[TimeSeries] = ()  # of the series that are continued
+        self._has_header = False  # whether the header is printed
+        self._missing = ""  # the note on a missing interval
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
-        task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else _STEPS)
+        task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else STEPS)
         self._ends = [task.origin(name) for name in self._ids] or task.origins
         if self._history is not None:
             self._ends, notes = task.read_origins(self._history)
             for note in notes:
                 self._note(note)
-        forecasts = task.forecast(self.model, self._ends, steps)
-        interval = self._interval(steps)
+        forecasts = task.forecast(self.model, self._ends, steps, self._warn)
+        can_change = "horizon" in self.trained.config.task.settings
+        if steps > task.horizon:
+            self._note(
+                f"the run was scored {steps_ahead(task.horizon)}; later steps continue its own "
+                "forecasts" + (f": task.horizon={steps} scores them" if can_change else "")
+            )
+        interval = self._interval(steps, can_change)
         for series, forecast in zip(self._ends, forecasts, strict=True):
             columns = {"forecast": forecast}
             if interval:
@@ -79,7 +89,7 @@ class ForecastPredictor(Predictor):
             }
             yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
 
-    def _interval(self, steps: int) -> dict[str, Any] | None:
+    def _interval(self, steps: int, can_change: bool) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""
         try:
             metrics = self.request.run.read_metrics()
@@ -91,27 +101,45 @@ class ForecastPredictor(Predictor):
             return None
         count = sum(end is not None for end in interval["low"][:steps]) if interval else 0
         if count < steps:
-            self._note(
-                f"no interval after step {count}: it needs enough validation errors of each step "
-                "(task.validation, task.horizon)"
-            )
+            errors = -(-FEWEST // len(self.task.origins)) + steps - 1  # those of all series count
+            setting = f"horizon={steps}" if steps > AHEAD else f"validation={errors}"
+            after = f" after step {count}" if count else ""
+            self._missing = f"no 95 % interval{after}"
+            if can_change:
+                self._missing += f": it needs a run with task.{setting}"
+            self._note(self._missing)
         return interval or None
 
     def _note(self, note: str) -> None:
         self.request.report(f"note: {note}")
 
+    def _warn(self, text: str) -> None:
+        self.request.report(f"warning: {text}")
+
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
-        """Yield a line per value, with enough digits to show how the numbers differ."""
-        columns = [result[name] for name in _COLUMNS if name in result]
-        numbers = [number for column in columns for number in column if number is not None]
-        size, spread = max(map(abs, numbers)), max(numbers) - min(numbers)
-        varies = 0 < spread < math.inf
-        digits = 4 + math.floor(math.log10(size)) - math.floor(math.log10(spread)) if varies else 6
-        digits = min(max(6, digits), 15)
-        ids = [result["id"]] if result["id"] else []
-        for time, *row in zip(result["times"], *columns, strict=True):
-            shown = [f"{number:.{digits}g}" for number in row if number is not None]
-            yield "\t".join([*ids, time, *shown])
+        """Yield a header, if it is the first result, and a line per value.
+
+        All numbers have the same decimals, enough to show how they differ.
+        """
+        names = [name for name in _COLUMNS if name in result]
+        numbers = [number for name in names for number in result[name] if number is not None]
+        size, spread = max(map(abs, numbers)) or 1.0, max(numbers) - min(numbers)
+        leading, differing = (
+            math.floor(math.log10(number))
+            for number in (size, spread if 0 < spread < math.inf else size)
+        )
+        digits = min(3 + leading - differing, 14)  # after the first one of the largest number
+        form = f".{max(digits - leading, 0)}f" if -5 < leading < 15 else f".{digits}e"
+        columns = [["time", *result["times"]]]
+        if result["id"]:
+            columns.insert(0, ["id", *[result["id"]] * len(result["times"])])
+        for name in names:
+            cells = (NOTHING if number is None else f"{number:{form}}" for number in result[name])
+            columns.append([name, *cells])
+        widths = [max(map(len, column)) for column in columns]
+        for row in [*zip(*columns, strict=True)][self._has_header :]:
+            yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        self._has_header = True
 
     def rows(self, result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield a row per value; unknown ends of the interval are empty."""
@@ -134,4 +162,5 @@ class ForecastPredictor(Predictor):
             for result in results[:MOST_NEXT]
         ]
         title = f"{name}: next {len(results[0]['times'])} values"
-        return next_values_figure([*zip(self._ends, columns, strict=False)], title, self.task.units)
+        shown = [*zip(self._ends, columns, strict=False)]
+        return next_values_figure(shown, title, self.task.units, self._missing)

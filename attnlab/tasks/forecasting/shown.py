@@ -213,12 +213,15 @@ def _axis(label: str, cells: int, first: int, last: int) -> Axis:
 
 
 def next_values_figure(
-    series: Sequence[tuple[TimeSeries, Mapping[str, np.ndarray]]], title: str, units: str
+    series: Sequence[tuple[TimeSeries, Mapping[str, np.ndarray]]],
+    title: str,
+    units: str,
+    note: str = "",
 ) -> Figure:
     """Draw the newest values of each series, followed by its forecast.
 
     A series is given by its end and the columns `forecast` and, if known, `low` and `high`,
-    (steps,). A figure has room for `MOST_NEXT` series.
+    (steps,). A figure has room for `MOST_NEXT` series. `note` is below the title.
     """
     rows: list[list[Record]] = []
     for end, columns in series:
@@ -226,7 +229,7 @@ def next_values_figure(
         before = [np.nan] * (len(past) - 1)
         joined = Curve("forecast", [*before, past[-1], *future], ORANGE, form="joined")
         if "low" in columns:
-            low, high = ([*before, np.nan, *columns[name]] for name in ("low", "high"))
+            low, high = ([*before, past[-1], *columns[name]] for name in ("low", "high"))
             joined = joined._replace(low=low, high=high)
         curves = [Curve("known", [*past, *[np.nan] * len(future)], INK), joined]
         times = end.labels(len(future), before=len(past))
@@ -242,7 +245,7 @@ def next_values_figure(
             band=_BAND,
         )
         rows.append([chart])
-    return figure(title, "", rows, (8, 1.4 + 2.6 * len(rows)))
+    return figure(title, note, rows, (8, 1.4 + 2.6 * len(rows)))
 
 
 VIEWS = Views(figures, {"Forecasts": forecast_records, "Attention": attention_records})

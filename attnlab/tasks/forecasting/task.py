@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from attnlab.config.sections import Option
     from attnlab.tasks.forecasting.csv_series import Form
 
+log = logging.getLogger("attnlab")
 _FILE = "scaler.json"
+_FAR = "The history or its forecast is far outside of the data, where networks are unreliable."
 Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), in model units
 
 
@@ -57,6 +60,7 @@ class ForecastingTask(Task):
         inputs: K other columns, known up to the end of the history.
         splits: what `load` returned.
         origins: the end of each series: its newest `history` values.
+        range: the smallest and the largest value of the data in model units; infinite if unknown.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -71,10 +75,15 @@ class ForecastingTask(Task):
     inputs: Sequence[str | int] = ()
     splits: TaskData
     origins: Sequence[TimeSeries] = ()
+    range: tuple[float, float] = -np.inf, np.inf
 
     def _set_splits(
         self, parts: Mapping[str, Windows], *, source: str, digest: str, scaler: str
     ) -> TaskData:
+        arrays = [
+            a for windows in parts.values() for a in (windows.history[..., 0], windows.target)
+        ]
+        self.range = float(min(map(np.min, arrays))), float(max(map(np.max, arrays)))
         counts = dict.fromkeys(("train", "validation", "test"), 0)
         counts |= {part: len(windows) for part, windows in parts.items()}
         details = counts | {"history": self.history, "horizon": self.horizon, "scaler": scaler}
@@ -179,8 +188,17 @@ class ForecastingTask(Task):
             return replace(series, scalers=fitted)
         return replace(series, scalers=self.origin(series.id).scalers)
 
-    def forecast(self, predict: Predict, origins: Sequence[TimeSeries], steps: int) -> np.ndarray:
+    def forecast(
+        self,
+        predict: Predict,
+        origins: Sequence[TimeSeries],
+        steps: int,
+        warn: Callable[[str], None] = log.warning,
+    ) -> np.ndarray:
         """Forecast several series, (N, steps) float64; after the horizon, forecasts become history.
+
+        `warn` gets one warning if values are outside of the data's range by more than half of it. A
+        trend leaves that range slowly, and there a network may still be right.
 
         Raises:
             RequestError: too few history values, or `steps` above the horizon with inputs, whose
@@ -195,14 +213,21 @@ class ForecastingTask(Task):
                 f"inputs isn't known, got {steps}"
             )
         windows = np.stack([self._newest(origin.columns) for origin in origins])
-        forecast = np.empty((len(windows), 0))
+        forecast, is_warned = np.empty((len(windows), 0)), False
         while forecast.shape[1] < steps:
             pairs = zip(origins, windows, strict=True)
             scalers = [origin.scalers_of(window) for origin, window in pairs]
             with np.errstate(over="ignore"):
                 scaled = np.stack([*map(scale_columns, scalers, windows)]).astype(np.float32)
-                outputs = zip(scalers, predict(scaled), strict=True)
-                values = np.stack([series[0].invert(row) for series, row in outputs])
+                outputs = np.asarray(predict(scaled))
+                pairs = zip(scalers, outputs, strict=True)
+                values = np.stack([series[0].invert(row) for series, row in pairs])
+            distances = np.abs(np.hstack([scaled[:, :, 0], outputs]) - sum(self.range) / 2)
+            is_far = distances.max(axis=1) > max(self.range[1] - self.range[0], 1.0)
+            if is_far.any() and not is_warned:
+                low, high = scalers[is_far.argmax()][0].invert(self.range)
+                warn(f"{_FAR} The data are between {low:.4g} and {high:.4g}.")
+                is_warned = True
             if not np.all(np.isfinite(values)):
                 raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")
             forecast = np.hstack([forecast, values])
@@ -274,19 +299,21 @@ class ForecastingTask(Task):
         """Write scaler.json, which forecasts need when the data are not available."""
         sizes = {"task": self.name, "history": self.history, "horizon": self.horizon}
         series = [origin.to_json() for origin in self.origins]
-        data = {"units": self.units, "series": series, "digest": self.splits.digest}
+        data = {"units": self.units, "range": self.range, "series": series}
+        data["digest"] = self.splits.digest
         write_json(folder / _FILE, sizes | data)
 
     def load_from(self, folder: Path) -> None:
         """Read what `save` wrote, so that forecasts work without the data."""
 
-        def read(content: Mapping[str, Any]) -> tuple[tuple, tuple[list[TimeSeries], str]]:
+        def read(content: Mapping[str, Any]) -> tuple[tuple, tuple]:
             origins = [TimeSeries.from_json(series) for series in content["series"]]
             ((history, columns),) = {origin.columns.shape for origin in origins}
             saved = content["task"], history, content["horizon"], columns
-            return saved, (origins, str(content["units"]))
+            low, high = content.get("range", self.range)
+            return saved, (origins, str(content["units"]), (float(low), float(high)))
 
-        self.origins, self.units = read_assets(
+        self.origins, self.units, self.range = read_assets(
             folder / _FILE,
             read,
             expected=(self.name, self.history, self.horizon, 1 + len(self.inputs)),
@@ -368,14 +395,6 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
     if every > 1:
         notes.append(
             f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
-        )
-    undefined = [
-        name for name in metrics if any(row[name] is None for row in scores[_MODEL].values())
-    ]
-    if undefined:
-        notes.append(
-            f"Undefined: {', '.join(undefined)}, since what divides the errors of a series is 0 or "
-            "needs more values."
         )
     return Report(
         metrics=metrics,

@@ -98,3 +98,15 @@ def test_sequences_have_as_many_terms_as_asked():
     flags = ["".join(map(str, row)) for row in goes_on.astype(int)]
     runs = {len(run) for row in flags for run in re.findall("(?<=0)1+(?=0)", row)}
     assert runs == {1, 2, 3}
+
+
+def test_a_forecast_far_outside_of_the_data_has_one_warning(tmp_path):
+    task, loaded = Fib(), Fib()
+    task.load(0)
+    task.save(tmp_path)
+    loaded.load_from(tmp_path)
+    warnings: list[str] = []
+    loaded.forecast(lambda windows: 1.4 * windows[:, -1], loaded.origins, 1, warnings.append)
+    assert warnings == []  # less than half of the range beyond the largest number
+    loaded.forecast(lambda windows: 1.4 * windows[:, -1], loaded.origins, 5, warnings.append)
+    assert len(warnings) == 1 and "between 1 and 4.412e+250" in warnings[0]

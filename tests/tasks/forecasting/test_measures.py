@@ -70,14 +70,10 @@ def test_windows_without_a_series_are_measured_by_the_train_windows():
         (np.arange(80), 70, {"mase"}),
     ],
 )
-def test_measures_undefined_by_the_train_part_are_null_with_a_note(
-    series, values, period, undefined
-):
+def test_measures_undefined_by_the_train_part_are_null(series, values, period, undefined):
     task = series(values, history=5, period=period, test=0.125, validation=0.125)
     assert task.origin().scalers[0].scale > 0.1  # not the deviation of rounding
     report = task.report(task.splits.parts["test"].target)
     for scores in (report.metrics, *report.baselines.values()):
         assert {name for name, value in scores.items() if value is None} == undefined
-    (note,) = (note for note in report.notes if note.startswith("Undefined"))
-    assert all(name in note for name in undefined)
     json.dumps(report.scores(), allow_nan=False)

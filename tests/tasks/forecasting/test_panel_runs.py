@@ -54,7 +54,7 @@ def test_forecasts_are_made_for_all_or_named_series(folder, capsys):
         ["south", "2020-03-12"],
     ]
     assert main(["forecast", str(folder), "--steps", "1", "--id", "south"]) == 0
-    assert capsys.readouterr().out.startswith("south\t2020-03-12\t")
+    assert capsys.readouterr().out.split()[4:7] == ["high", "south", "2020-03-12"]
     assert main(["forecast", str(folder), "--steps", "2", "--json"]) == 0
     result = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [item["id"] for item in result] == ["north", "south"]

@@ -85,7 +85,12 @@ def test_errors_beyond_the_horizon_are_those_of_recursive_forecasts(plain, folde
 def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
     path = tmp_path / "next.csv"
     assert main(["forecast", str(folder), "--csv", str(path), "--plot", f"{path}.png"]) == 0
-    assert "no interval after step 7: it needs" in capsys.readouterr().err
+    notes = capsys.readouterr().err
+    assert "no 95 % interval after step 7: it needs a run with task.validation=50" in notes
+    assert (
+        "scored 1 to 2 steps ahead; later steps continue its own forecasts: task.horizon=12"
+        in notes
+    )
     rows = [*csv.DictReader(path.read_text().splitlines())]
     assert [*rows[0]] == ["id", "time", "forecast", "low", "high"]
     assert [row["time"] for row in rows[:3]] == ["2021-02-25", "2021-02-26", "2021-03-01"]
@@ -93,10 +98,12 @@ def test_a_forecast_has_dates_and_its_interval(folder, table, tmp_path, capsys):
     assert {(row["low"], row["high"]) for row in rows[7:]} == {("", "")}
     for words in (["--history", str(table)], []):
         assert main(["forecast", str(folder), "--steps", "2", *words]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        shown = [float(value) for value in lines[1].split("\t")[1:]]
+        header, *lines = (line.split() for line in capsys.readouterr().out.splitlines())
+        assert header == ["time", "forecast", "low", "high"] and len(lines) == 2
         expected = [float(rows[1][name]) for name in ("forecast", "low", "high")]
-        assert lines[1][:10] == "2021-02-26" and shown == pytest.approx(expected, rel=1e-4)
+        assert lines[1][0] == "2021-02-26"
+        assert [*map(float, lines[1][1:])] == pytest.approx(expected, rel=1e-4)
+        assert len({len(number.partition(".")[2]) for row in lines for number in row[1:]}) == 1
 
 
 def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, capsys, tmp_path):
@@ -104,13 +111,13 @@ def test_another_epoch_or_a_run_of_the_version_before_has_no_interval(folder, ca
     assert main(["forecast", str(folder), "--epoch", str(3 - best)]) == 0
     printed = capsys.readouterr()
     assert "the interval is known only for the best epoch" in printed.err
-    assert printed.out.splitlines()[0].count("\t") == 1
+    assert printed.out.split()[:2] == ["time", "forecast"] and "low" not in printed.out
 
 
 def test_inputs_work_with_every_command(with_inputs, table, capsys):
     assert main(["forecast", str(with_inputs)]) == 0
     out = capsys.readouterr().out
-    assert [line.count("\t") for line in out.splitlines()] == [3] * 3
+    assert [len(line.split()) for line in out.splitlines()] == [4] * 4
     assert main(["forecast", str(with_inputs), "--history", str(table)]) == 0
     assert capsys.readouterr().out == out
     assert main(["forecast", str(with_inputs), "--steps", "4"]) == 2

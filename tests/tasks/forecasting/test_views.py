@@ -146,7 +146,7 @@ def test_the_interval_is_a_band_in_the_forecasts():
     band = {"low": [3, np.nan], "high": [5, np.nan]}
     figure = next_values_figure([ahead(np.ones(5), forecast=[4, 4], **band)], title="", units="")
     (band,) = figure.axes[0].collections
-    assert band.get_paths()[0].get_extents().get_points().tolist() == [[1, 3], [1, 5]]
+    assert band.get_paths()[0].get_extents().get_points().tolist() == [[0, 1], [1, 5]]
 
 
 @pytest.mark.parametrize(
