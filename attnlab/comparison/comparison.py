@@ -185,6 +185,7 @@ def _compare_task(
     options: Options,
 ) -> Comparison:
     """Group runs of one task and data, which `apart` separates from others; compare the groups."""
+    # The groups of the runs that have a value
     usable = runs[np.isfinite(runs["VALUE"])]
     if options.geometric and (least := usable["VALUE"].min()) <= 0:
         raise RequestError(
@@ -194,7 +195,8 @@ def _compare_task(
     by = (*options.by, *splitting)
     groups = make_groups(usable, by)
     reference = _reference(groups, options.reference) if len(groups) > 1 else None
-    # In the reference's row there is neither a difference nor a test.
+
+    # Each group against the reference, whose own row has neither a difference nor a test
     differences, tests = dict[Group, Difference](), dict[Group, ItemTest]()
     missing_tests = list[str]()
     if reference is not None:
@@ -203,6 +205,8 @@ def _compare_task(
         judged = judge(pairs, metric.direction, options.geometric, options.sequential)
         differences = dict(zip(others, judged, strict=True))
         tests, missing_tests = _item_tests(others, reference, metric, options.bootstrap)
+
+    # A row per group, the best group first
     key_columns = [f"{key}.name" if key in ("task", "data") else key for key in by]
     rows = []
     for group in groups:
@@ -225,6 +229,8 @@ def _compare_task(
         }
         rows.append(row)
     rows.sort(key=lambda row: -metric.direction * row["mean"])
+
+    # How to read the results, and reasons to doubt them
     notes, warnings = [], []
     if older := len(usable) - sum(len(group.rows) for group in groups):
         number = "1 older run" if older == 1 else f"{older} older runs"
@@ -246,6 +252,7 @@ def _compare_task(
             f"runs with the same {', '.join(options.by)} differ in {', '.join(splitting)}, so they "
             "are in different groups: see --by and --where"
         )
+
     newest = usable["RUN"].iloc[-1].metrics
     has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
