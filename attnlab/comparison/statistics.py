@@ -95,14 +95,11 @@ def radius(n: int, alpha: float = ALPHA) -> float:
     return math.sqrt((n - 1) / n * (k - 1) / (1 - k * r)) if k * r < 1 else math.inf
 
 
-def first_bounded(alpha: float = ALPHA) -> int:
-    """Return the smallest number of values for which C_n is finite."""
-    return next(n for n in itertools.count(1) if math.isfinite(radius(n, alpha)))
-
-
 def enough_seeds(comparisons: int = 1, sequential: bool = False) -> int:
     """Return the number of seeds from which on each of several comparisons gets a verdict."""
-    return first_bounded(ALPHA / comparisons) if sequential else _ENOUGH_SEEDS
+    if not sequential:
+        return _ENOUGH_SEEDS
+    return next(n for n in itertools.count(1) if math.isfinite(radius(n, ALPHA / comparisons)))
 
 
 def sequential_interval(values: ArrayLike, alpha: float = ALPHA) -> Interval:

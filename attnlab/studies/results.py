@@ -55,11 +55,6 @@ class Results:
     cells: Sequence[Cell]  # the published numbers in the study's order
 
     @property
-    def missing(self) -> list[Published]:
-        """Published numbers for which there is no run."""
-        return [cell.published for cell in self.cells if cell.verdict == NO_RUN]
-
-    @property
     def report_cells(self) -> list[Cell]:
         """The cells that a report has: without those that a part of the study has no runs for."""
         return [cell for cell in self.cells if cell.ours or not self.study.is_part]
@@ -153,8 +148,9 @@ def write_report(
     sections = [*page.sections]
     if study_results.cells:
         parts: list[Record] = [*map(Text, study.differences)]
-        if study.is_part and (missing := study_results.missing):
-            left_out = f"{len(missing)} of {len(study_results.cells)}"
+        missing = sum(cell.verdict == NO_RUN for cell in study_results.cells)
+        if study.is_part and missing:
+            left_out = f"{missing} of {len(study_results.cells)}"
             parts.insert(0, Text(f"{left_out} published numbers have no runs here."))
         if study_results.report_cells:
             parts.insert(0, published_table(study_results))
