@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from command_line import assert_refused
-from sweep_examples import query, wait_for
+from sweep_examples import SMALL, query, wait_for
 
 COMPLAINT = "attnlab: "
 
@@ -140,7 +140,7 @@ def test_a_wrong_request_of_runs(here, three_groups, words, sentence):
 
 
 def test_a_run_that_fails_ends_with_1(here):
-    failing = (*TINY_FIB, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
+    failing = (*SMALL, "trainer.epochs=2", "optimizer.learning_rate=1e38", "model.anchor=false")
     code, out, err = here(*failing, "tracking.enabled=false")
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].startswith(f"{COMPLAINT}failed: epoch "), err
@@ -217,12 +217,6 @@ def test_a_model_that_cannot_be_is_refused_before_the_data_are_prepared(here):
     assert here.run_folders() == []
 
 
-TINY_FIB = (
-    *("task=fib", "task.count=61", "model.units=4", "trainer.batch_size=61"),
-    *("trainer.jit=false", "attention=none", "model.cell=simple"),
-)
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """A disk on which a run's first files fit and its weights don't."""
@@ -237,7 +231,7 @@ def small_disk(tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_costs_files_and_not_the_result(attnlab, small_disk):
-    words = (*TINY_FIB, "trainer.epochs=4", "tracking.enabled=false", f"paths.runs={small_disk}")
+    words = (*SMALL, "trainer.epochs=4", "tracking.enabled=false", f"paths.runs={small_disk}")
     code, out, err = attnlab(*words)
     assert code == 0, err
     assert "best epoch" in out
@@ -248,7 +242,7 @@ def test_a_full_disk_costs_files_and_not_the_result(attnlab, small_disk):
 
 def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, caplog):
     server = "tracking.uri=http://127.0.0.1:9"
-    code, out, err = here(*TINY_FIB, "trainer.epochs=1", server)
+    code, out, err = here(*SMALL, "trainer.epochs=1", server)
     assert code == 0, err
     (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert warning.message.startswith("MLflow's copy of ")
@@ -262,7 +256,7 @@ def test_an_interrupted_run_is_recorded_everywhere(attnlab, empty_store):
     """By Ctrl-C; `test_interrupts` has SIGTERM, too."""
     attnlab.runs.mkdir()
     shutil.copy(empty_store, attnlab.runs / "mlflow.db")
-    words = (*TINY_FIB, "trainer.epochs=999", "trainer.batch_size=1")
+    words = (*SMALL, "trainer.epochs=999", "trainer.batch_size=1")
     with attnlab.start(*words) as process:
         wait_for(lambda: [*attnlab.runs.glob("fib/*/*/weights/epoch_001.weights.h5")])
         process.send_signal(signal.SIGINT)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -82,10 +81,7 @@ def imports(module: str, types: bool = False) -> tuple[str, ...]:
 
     Without `types`, only what it imports when it runs.
     """
-    return tuple(_imports(module, types))
-
-
-def _imports(module: str, types: bool) -> Iterator[str]:
+    modules: list[str] = []
     tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
     for_types = {
         id(inner)
@@ -98,11 +94,12 @@ def _imports(module: str, types: bool) -> Iterator[str]:
         if id(node) in for_types and not types:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            modules += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0 and node.module, f"{module}: a relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name if name in FILES else node.module for name in names)
+            modules += [name if name in FILES else node.module for name in names]
+    return tuple(modules)
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +152,13 @@ def test_the_pure_functions_of_attention_dont_import_layers(graph):
     assert not [name for name in below if name.startswith("attnlab.attention")]
 
 
-def loaded_by(code: str) -> set[str]:
+HEAVY = ("tensorflow", "keras", "mlflow", "matplotlib", "numpy", "scipy", "pandas", "sklearn")
+
+
+def loaded_by(code: str, runs: str | Path = "nowhere") -> set[str]:
     """Names of the heavy libraries that a fresh Python has loaded after some code."""
-    heavy = ("tensorflow", "keras", "mlflow", "matplotlib", "scipy", "pandas", "sklearn")
-    code += f"; import sys; print(*[name for name in {heavy} if name in sys.modules])"
-    environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": "nowhere"}
+    code += f"; import sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    environment = {"PYTHONPATH": str(ROOT), "ATTNLAB_RUNS": str(runs)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
     )
@@ -179,6 +178,16 @@ def test_help_typos_and_runs_answer_at_once():
     assert loaded_by(code) == set()
 
 
+def test_commands_import_only_what_they_need(three_groups):
+    build = "from attnlab.commands import command, verbs; [*map(command, verbs())]"
+    assert loaded_by(build) == set()
+    start = "from attnlab.cli import main; assert 0 == main"
+    assert loaded_by(f"{start}(['runs', '--limit', '3'])", three_groups) == set()
+    compare = f"{start}(['compare', '--format', 'csv']); assert 0 == main(['plan', '--difference', "
+    compare += "'5%']); import attnlab.comparison.charts, attnlab.tasks.translation.scores"
+    assert loaded_by(compare, three_groups) <= {"numpy", "scipy", "pandas"}
+
+
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
     light = {
         "commands",
@@ -195,7 +204,7 @@ def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
     modules += ["attnlab.runner.train", "attnlab.runner.loading", "attnlab.runner.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]
     code = "; ".join(f"import {module}" for module in modules)
-    assert loaded_by(code) <= {"scipy", "pandas"}
+    assert loaded_by(code) <= {"numpy", "scipy", "pandas"}
 
 
 @pytest.mark.slow

@@ -66,10 +66,3 @@ def slow(case: Mechanism) -> list:
     rare = case.choices.get("normalizer", "softmax") not in ("softmax", "sigmoid")
     rare = rare and case.option != "bahdanau"
     return [pytest.mark.slow] if rare or TOGETHER & case.choices.keys() else []
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    import keras
-
-    keras.utils.set_random_seed(7)

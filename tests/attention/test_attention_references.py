@@ -134,15 +134,6 @@ def test_location_scores_depend_only_on_the_state(length):
     np.testing.assert_array_equal(weights, np.array(other)[:, 0])
 
 
-def test_location_takes_the_length_of_the_memory_by_default():
-    layer = LuongGlobalAttention(score="location")
-    assert layer.fixed_length is None
-    layer.build((B, T, Q), (B, S, M))
-    assert layer.fixed_length == S and layer.count_params() == Q * S
-    assert LuongGlobalAttention(score="location", max_length=17).fixed_length == 17
-    assert LuongGlobalAttention(score="dot").fixed_length is None
-
-
 def test_pooling_is_the_formula_of_chapter_9():
     query, memory = normal(B, T, Q), normal(B, S, M, seed=1)
     layer = PoolingAttention()

@@ -1,4 +1,4 @@
-"""ALiBi's slopes and T5's buckets: printed values, other implementations, every length."""
+"""ALiBi's slopes and T5's buckets: printed values, formulas, every length."""
 
 import numpy as np
 import pytest

@@ -20,11 +20,6 @@ B, T, S, W, INNER = 2, 5, 7, 6, 11
 MEMORY_MASK = np.array([[True] * 7, [True] * 3 + [False] * 4])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    keras.utils.set_random_seed(7)
-
-
 @pytest.fixture
 def vectors():
     return normal(B, T, W, seed=1)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
+from functools import partial
 
 import pytest
-from command_line import Outcome, without_latest
+from command_line import CommandsHere
 
-from attnlab.cli import main
 from attnlab.runner import loading
 from attnlab.tasks.translation.task import Translate
 from attnlab.text.tokenizers import Tokenizer
@@ -39,18 +37,9 @@ def compiled_once():
 
 
 @pytest.fixture
-def translate(translating, compiled_once, monkeypatch, capfdbinary):
+def translate(translating, compiled_once):
     """The command in this process, which has TensorFlow, with bytes on standard input."""
-    monkeypatch.chdir(translating.attnlab.folder)
-    monkeypatch.setenv("ATTNLAB_RUNS", str(translating.attnlab.runs))
-
-    def translate(*words: object, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = main(["translate", "latest", *map(str, words)])
-        written = capfdbinary.readouterr()
-        return Outcome(code, written.out.decode(), without_latest(written.err.decode()))
-
-    return translate
+    return partial(CommandsHere(translating.attnlab.folder), "translate", "latest")
 
 
 @pytest.fixture(scope="module")
