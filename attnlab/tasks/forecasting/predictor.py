@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.measures import AHEAD, FEWEST, STEPS
 from attnlab.tasks.forecasting.steps import steps_ahead
 from attnlab.tasks.predictor import Predictor, Request, Setting
 from attnlab.terminal import NOTHING
@@ -65,6 +64,8 @@ class ForecastPredictor(Predictor):
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
+        from attnlab.tasks.forecasting.measures import STEPS
+
         task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else STEPS)
         self._ends = [task.origin(name) for name in self._ids] or task.origins
         if self._history is not None:
@@ -91,6 +92,8 @@ class ForecastPredictor(Predictor):
 
     def _interval(self, steps: int, can_change: bool) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""
+        from attnlab.tasks.forecasting.measures import AHEAD, FEWEST
+
         try:
             metrics = self.request.run.read_metrics()
         except RequestError:  # not completed
