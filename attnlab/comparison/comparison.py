@@ -253,14 +253,13 @@ def _compare_task(
             "are in different groups: see --by and --where"
         )
 
-    newest = usable["RUN"].iloc[-1].metrics
     has_units = metric.metric is not None and metric.metric.in_units
     return Comparison(
         task=task,
         data=data or None,
         by=by,
         metric=metric,
-        units=str(newest.get("units", "")) if has_units else "",
+        units=str(usable["RUN"].iloc[-1].metrics.get("units", "")) if has_units else "",
         geometric=options.geometric,
         sequential=options.sequential,
         table=pd.DataFrame(rows, dtype=object),
