@@ -103,6 +103,7 @@ REQUESTS = [
     ("study bok", "NAME: expected a study, got 'bok'. Did you mean book?"),
     ("study book paths.runs=x", "paths.runs=x: not with a study, which has --seeds and --runs"),
     ("summarize nowhere.txt", "FILE: nowhere.txt can't be read"),
+    ("runs sync latest --task fib", "RUN: name runs, or give filters that choose runs, not both."),
     ("plan", "Missing option '--difference'"),
 ]
 # Of commands on completed runs of three mechanisms.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import CommandsHere
+
+
+@pytest.fixture
+def lab(here, no_figures) -> CommandsHere:
+    """Commands in a folder, to which a file adds the data of its runs."""
+    return here
 
 
 @pytest.fixture(scope="module")
@@ -17,15 +22,11 @@ def trained_runs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def trained_once(lab, trained_runs) -> Callable[..., CommandsHere]:
-    """Train with some overrides, the same for all tests of a file; each test gets a copy."""
-
-    def train(*words: str) -> CommandsHere:
-        if not trained_runs.exists():
-            code, _, err = lab(*words)
-            assert code == 0, err
-            shutil.copytree(lab.runs, trained_runs)
-        shutil.copytree(trained_runs, lab.runs, dirs_exist_ok=True)
-        return lab
-
-    return train
+def trained_lab(request, lab, trained_runs) -> CommandsHere:
+    """Commands with the run of the file's `TRAINED`, trained once; each test gets a copy."""
+    if not trained_runs.exists():
+        code, _, err = lab(*request.module.TRAINED)
+        assert code == 0, err
+        shutil.copytree(lab.runs, trained_runs)
+    shutil.copytree(trained_runs, lab.runs, dirs_exist_ok=True)
+    return lab

@@ -27,6 +27,7 @@ TINY = (
     *("trainer.epochs=10", "trainer.batch_size=16", "trainer.jit=false"),
 )
 UNTRACKED = "tracking.enabled=false"
+TRAINED = (*TINY, "attention=bahdanau", UNTRACKED)
 TEXT = "Clara came after lunch. Peter came\n at noon."
 
 
@@ -37,48 +38,42 @@ def lab(here, no_figures):
     return here
 
 
-@pytest.fixture
-def trained(trained_once):
-    """A run that is trained once for all tests of this file; each test gets a copy."""
-    return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
-
-
-def test_a_run_learns_and_works_with_every_command(trained):
-    (run,) = trained.run_folders()
+def test_a_run_learns_and_works_with_every_command(trained_lab):
+    (run,) = trained_lab.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["metric"] == "exact_match" and metrics["test"]["f1"] > 60
     assert {"sentence", "phrase"} == metrics["baselines"].keys()
     header = (run / "history.csv").read_text().splitlines()[0].split(",")
     assert {"val_loss", "val_exact_match", "val_f1", "train_loss"} <= {*header}
 
-    code, out, err = trained("answer", "latest", "--text", "text.txt", "When did Peter come?")
+    code, out, err = trained_lab("answer", "latest", "--text", "text.txt", "When did Peter come?")
     assert code == 0, err
     probability, place, answer = out.strip().split("\t")
     start, end = map(int, place.split("-"))
     assert " ".join(TEXT[start:end].split()) == answer and 0 < float(probability) <= 1
     words = ("answer", "latest", "--text", "text.txt", "--json")
-    code, out, err = trained(*words, "When did Peter come?", "Who came ever?")
+    code, out, err = trained_lab(*words, "When did Peter come?", "Who came ever?")
     first, second = map(json.loads, out.splitlines())
     assert first["question"] == "When did Peter come?" and second["unknown"] == ["ever"]
     assert (first["start"], first["end"], first["answer"]) == (start, end, TEXT[start:end])
     assert first["probability"] == pytest.approx(float(probability), abs=1e-4)
     words = ("answer", "latest", "--text", "text.txt", "Who came ever?")
-    _, early, err = trained(*words, "--epoch", "1")
+    _, early, err = trained_lab(*words, "--epoch", "1")
     assert "attnlab: warning: not in the model's vocabulary, and read as unknown: ever" in err
     assert "tokens are read" not in err
-    _, _, err = trained(*words[:-1], "When did Peter come, and " * 9 + "who?")
+    _, _, err = trained_lab(*words[:-1], "When did Peter come, and " * 9 + "who?")
     assert "warning: only the first " in err and "the end of 'When did Peter" in err
-    figure = trained.folder / "map.png"
-    code, late, err = trained(*words, "--attention", str(figure))
+    figure = trained_lab.folder / "map.png"
+    code, late, err = trained_lab(*words, "--attention", str(figure))
     assert code == 0 and figure.stat().st_size > 5000, err
     assert early != late
 
-    code, out, _ = trained("evaluate", "latest", "--json")
+    code, out, _ = trained_lab("evaluate", "latest", "--json")
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-4)
 
 
-def test_predictions_and_attention_have_the_answers(trained):
-    (run,) = trained.run_folders()
+def test_predictions_and_attention_have_the_answers(trained_lab):
+    (run,) = trained_lab.run_folders()
     lines = (run / "predictions.csv").read_text().splitlines()
     assert lines[0].split(",") == [
         *("index", "id", "question", "answer", "prediction", "start", "end"),
@@ -169,8 +164,8 @@ def test_wrong_questions_and_texts_are_refused_in_one_sentence(lab, words, messa
     assert code == 2 and message in err and err.count("\n") == 1, err
 
 
-def test_pairs_are_served(trained):
-    (run,) = trained.run_folders()
+def test_pairs_are_served(trained_lab):
+    (run,) = trained_lab.run_folders()
     loaded = TrainedRun.load(RunDirectory(run))
     pairs = np.array([["Who came at noon?", TEXT], ["When did Clara come?", TEXT]], dtype=object)
     result = loaded.task.serve(loaded.model, pairs)

@@ -16,6 +16,7 @@ TINY = (
     *("trainer.batch_size=16", "trainer.jit=false", "model.cell=simple"),
 )
 UNTRACKED = "tracking.enabled=false"
+TRAINED = (*TINY, "attention=bahdanau", UNTRACKED)
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +39,8 @@ def lab(here, rows, no_figures):
     return here
 
 
-@pytest.fixture
-def trained(trained_once):
-    """A run that is trained once for all tests of this file; each test gets a copy."""
-    return trained_once(*TINY, "attention=bahdanau", UNTRACKED)
-
-
-def test_a_run_learns_and_works_with_every_command(trained):
-    (run,) = trained.run_folders()
+def test_a_run_learns_and_works_with_every_command(trained_lab):
+    (run,) = trained_lab.run_folders()
     metrics = json.loads((run / "metrics.json").read_text())
     assert metrics["test"]["accuracy"] == 1.0 and metrics["metric"] == "accuracy"
     assert {"majority", "word_counts"} == metrics["baselines"].keys()
@@ -53,45 +48,45 @@ def test_a_run_learns_and_works_with_every_command(trained):
     history = (run / "history.csv").read_text().splitlines()
     assert {"val_loss", "val_accuracy", "train_loss"} <= set(history[0].split(","))
 
-    code, out, err = trained("classify", "latest", "green tea lovely cup", "rain awful street")
+    code, out, err = trained_lab("classify", "latest", "green tea lovely cup", "rain awful street")
     assert (code, out.split()) == (0, ["good", "bad"]), err
-    _, out, _ = trained("classify", "latest", "--json", "awful")
+    _, out, _ = trained_lab("classify", "latest", "--json", "awful")
     result = json.loads(out)
     assert result["class"] == "bad" and sum(result["probabilities"].values()) == pytest.approx(1)
     counted = metrics["notes"][0]
     assert [*result["probabilities"]] == ["bad", "good"]
     assert "2 classes, with the numbers of texts in" in counted
-    _, out, _ = trained("classify", "latest", "--scores", "awful")
+    _, out, _ = trained_lab("classify", "latest", "--scores", "awful")
     score, name = out.split()
     assert name == "bad" and float(score) == pytest.approx(result["probabilities"]["bad"], abs=1e-4)
 
-    code, out, _ = trained("evaluate", "latest", "--json")
+    code, out, _ = trained_lab("evaluate", "latest", "--json")
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-5)
-    code, out, _ = trained("evaluate", "latest", "--epoch", "1", "--json")
+    code, out, _ = trained_lab("evaluate", "latest", "--epoch", "1", "--json")
     assert json.loads(out)["metrics"]["log_loss"] > metrics["test"]["log_loss"]
-    figure = trained.folder / "map.png"
-    code, _, err = trained("classify", "latest", "a lovely cup", "--attention", str(figure))
+    figure = trained_lab.folder / "map.png"
+    code, _, err = trained_lab("classify", "latest", "a lovely cup", "--attention", str(figure))
     assert code == 0 and figure.stat().st_size > 5000, err
-    code, out, err = trained("plot", "vocabulary", "latest")
+    code, out, err = trained_lab("plot", "vocabulary", "latest")
     assert code == 0 and (run / "plots/vocabulary.png").is_file(), err
 
 
-def test_files_and_standard_input_are_texts_too(trained):
-    (trained.folder / "one.txt").write_text("what an awful\nbread")
-    code, out, err = trained("classify", "latest", "--file", "one.txt", "lovely rain")
+def test_files_and_standard_input_are_texts_too(trained_lab):
+    (trained_lab.folder / "one.txt").write_text("what an awful\nbread")
+    code, out, err = trained_lab("classify", "latest", "--file", "one.txt", "lovely rain")
     assert (code, out.split()) == (0, ["good", "bad"]), err
     assert "tokens of a text are read" not in err and "--file" not in err
-    _, _, err = trained("classify", "latest", "one.txt")
+    _, _, err = trained_lab("classify", "latest", "one.txt")
     assert "warning: one.txt is classified as a text; --file one.txt reads the file\n" in err
-    _, _, err = trained("classify", "latest", "lovely " * 99, "bread " * 99)
+    _, _, err = trained_lab("classify", "latest", "lovely " * 99, "bread " * 99)
     assert "only the first " in err and "the end of 'lovely lovely " in err
     assert err.count("tokens of a text are read") == 1
-    _, out, _ = trained("classify", "latest", stdin=b"lovely rain\n\n  \nwhat an awful bread\n")
+    _, out, _ = trained_lab("classify", "latest", stdin=b"lovely rain\n\n  \nwhat an awful bread\n")
     assert out.splitlines() == ["good", "", "", "bad"]
 
 
-def test_recorded_attention_has_the_words_of_its_examples(trained):
-    (run,) = trained.run_folders()
+def test_recorded_attention_has_the_words_of_its_examples(trained_lab):
+    (run,) = trained_lab.run_folders()
     recorded = read_attention(RunDirectory(run))
     assert recorded.epochs == [1, 2, 3, 4, 5, 6]
     first, last = recorded.at(1), recorded.final()
@@ -123,6 +118,6 @@ def test_agreement_is_learned_at_the_defaults(lab):
         (("a", "b", "--attention", "x.png"), "--attention: expected one text, got more."),
     ],
 )
-def test_wrong_texts_are_refused_in_one_sentence(trained, words, message):
-    code, _, err = trained("classify", "latest", *words)
+def test_wrong_texts_are_refused_in_one_sentence(trained_lab, words, message):
+    code, _, err = trained_lab("classify", "latest", *words)
     assert code == 2 and message in err and err.count("\n") == 1

@@ -25,7 +25,7 @@ TINY = (
     *("model.units=8", "model.layers=1", "model.feed_forward=8", "attention.heads=2"),
     *("trainer.jit=false", "tracking.enabled=false"),
 )
-FOLDER = (
+TRAINED = (
     *("task=images", "data.path=shapes", "data.size=8", "trainer.epochs=8", *TINY),
     *("trainer.batch_size=8", "optimizer.learning_rate=0.02", "model.dropout=0.0", "task.shift=0"),
 )
@@ -48,14 +48,8 @@ def lab(here, no_figures):
     return here
 
 
-@pytest.fixture
-def trained(trained_once):
-    """A run that is trained once for all tests of this file; each test gets a copy."""
-    return trained_once(*FOLDER)
-
-
-def test_a_run_on_a_folder_of_images_works_with_every_command(trained):
-    (folder,) = trained.run_folders()
+def test_a_run_on_a_folder_of_images_works_with_every_command(trained_lab):
+    (folder,) = trained_lab.run_folders()
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["test"]["accuracy"] == 1.0 and "images" in metrics["units"]
     assert list(metrics["baselines"]) == ["majority", "logistic_regression"]
@@ -65,38 +59,39 @@ def test_a_run_on_a_folder_of_images_works_with_every_command(trained):
     assert (folder / "predictions.csv").read_text().splitlines()[1].count("/") == 1
 
     for kind, side in (("night", 13), ("day", 8)):
-        Image.fromarray(shape(kind, side)).save(trained.folder / f"{kind}.png")
-    Image.fromarray(shape("night")[..., 0]).save(trained.folder / "grey.jpg")
-    code, out, err = trained("classify", "latest", "night.png", "day.png", "--file", "grey.jpg")
+        Image.fromarray(shape(kind, side)).save(trained_lab.folder / f"{kind}.png")
+    Image.fromarray(shape("night")[..., 0]).save(trained_lab.folder / "grey.jpg")
+    code, out, err = trained_lab("classify", "latest", "night.png", "day.png", "--file", "grey.jpg")
     assert (code, out.split()) == (0, ["night", "day", "night"]), err
-    code, out, err = trained("classify", "latest", "--json", "night.png", "--attention", "map.png")
+    words = ("--json", "night.png", "--attention", "map.png")
+    code, out, err = trained_lab("classify", "latest", *words)
     result = json.loads(out)
     assert (result["image"], result["class"]) == ("night.png", "night")
     assert sum(result["probabilities"].values()) == pytest.approx(1)
     with Image.open("map.png") as picture:
         assert picture.width > 500
 
-    code, out, err = trained("evaluate", "latest", "--json")
+    code, out, err = trained_lab("evaluate", "latest", "--json")
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-5), err
-    code, out, err = trained("report", "latest", "--out", "page.html")
+    code, out, err = trained_lab("report", "latest", "--out", "page.html")
     assert code == 0, err
     page = Path("page.html").read_text()
     assert "test images, by the probability" in page and "An image of night" in page
     result = figures(RunDirectory(folder), metrics)
     assert {"attention.png", "loss.png", "confusion.png"} <= result.keys()
-    code, _, err = trained("plot", "vocabulary", "latest")
+    code, _, err = trained_lab("plot", "vocabulary", "latest")
     assert code == 2 and "that this command can use" in err
 
 
-def test_wrong_images_are_refused_in_one_sentence(trained):
-    (trained.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
+def test_wrong_images_are_refused_in_one_sentence(trained_lab):
+    (trained_lab.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
     for words, message in (
         ((), "FILE.png: the run classifies images; give image files."),
         (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
         (("broken.png",), "broken.png: can't be read as an image: "),
         (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),
     ):
-        code, out, err = trained("classify", "latest", *words)
+        code, out, err = trained_lab("classify", "latest", *words)
         assert (code, out) == (2, "") and message in err and err.count("\n") == 1, err
 
 

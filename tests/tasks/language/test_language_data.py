@@ -52,6 +52,12 @@ def test_a_character_outside_of_the_vocabulary_is_refused_in_a_prompt():
         vocabulary_of("word", TEXT).encode("Ein X")
 
 
+def test_characters_that_only_later_parts_have_are_one_unknown_token():
+    task = task_of(GivenText("abcabcabcabcabcxyc" + "ab"), context=4)
+    assert task.vocabulary.size == 4 and task.vocabulary.has_unknown
+    assert task.data.parts["validation"].tokens().max() == 3
+
+
 def test_symbols_are_names_with_spaces_between():
     symbols = Symbols(["a", "b", "go"])
     assert symbols.encode("go a") == [2, 0] and symbols.decode([2, 0]) == "go a"

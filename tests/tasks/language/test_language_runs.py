@@ -29,7 +29,7 @@ from attnlab.tasks.language.report import build_report, item_test
 from attnlab.tasks.language.shown import attention_records, figures, sample_records
 
 TEXT = "the old dog sleeps. a cat waits; the birds sing.\n" * 20
-TINY = (
+TRAINED = (
     *("task=language", "data.sentences=100", "task.context=16", "model.units=16"),
     *("attention.heads=2", "model.layers=1", "model.feed_forward=16", "trainer.epochs=2"),
     *("trainer.batch_size=64", "tracking.enabled=false", "trainer.jit=false"),
@@ -69,7 +69,7 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     task = task_of(GivenText(TEXT), context=8)
     task.windows = 5
     model = small_model(vocabulary=task.vocabulary.size, context=8)
-    learner = LanguageLearner(from_hydra(compose(list(TINY))), task, model)
+    learner = LanguageLearner(from_hydra(compose(list(TRAINED))), task, model)
     result, report = learner.validate(1), task.evaluate(learner.model, "validation")
     # 200 characters, the last one alone
     every, windows = report.predictions, np.arange(5) * 25 // 5
@@ -79,7 +79,7 @@ def test_validation_scores_some_windows_of_a_long_text(monkeypatch):
     bits = nats / every["bytes"][windows].sum() / math.log(2)
     assert result["val_bits_per_byte"] == pytest.approx(bits, rel=1e-4)
     task.windows = 100
-    whole = LanguageLearner(from_hydra(compose(list(TINY))), task, model).validate(1)
+    whole = LanguageLearner(from_hydra(compose(list(TRAINED))), task, model).validate(1)
     assert whole["val_loss"] == pytest.approx(report.metrics["loss"], rel=1e-5)
 
 
@@ -174,13 +174,13 @@ def test_the_test_between_runs_on_texts_is_over_windows():
 def test_a_sample_starts_at_a_word(characters, start):
     task = task_of(GivenText(TEXT[:characters]), context=16)
     model = small_model(vocabulary=task.vocabulary.size, context=16)
-    learner = LanguageLearner(from_hydra(compose(list(TINY))), task, model)
+    learner = LanguageLearner(from_hydra(compose(list(TRAINED))), task, model)
     assert str(learner.examples()["sample"]).startswith(start)
 
 
 @pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_rows_are_learned(jit):
-    config = from_hydra(compose([*TINY, "optimizer.learning_rate=0.01"]))
+    config = from_hydra(compose([*TRAINED, "optimizer.learning_rate=0.01"]))
     config = config.with_values({"trainer.jit": jit})
     task = task_of(Echo())
     model = small_model(layers=1, vocabulary=4, context=9, asked=3)
@@ -198,19 +198,8 @@ def test_rows_are_learned(jit):
     assert learner.examples()["tokens"].tolist() == labels
 
 
-@pytest.fixture
-def lab(here, no_figures):
-    return here
-
-
-@pytest.fixture
-def trained(trained_once):
-    """A run that is trained once for all tests of this file; each test gets a copy."""
-    return trained_once(*TINY)
-
-
-def test_a_run_trains_reports_and_continues_texts(trained):
-    (folder,) = trained.run_folders()
+def test_a_run_trains_reports_and_continues_texts(trained_lab):
+    (folder,) = trained_lab.run_folders()
     run = RunDirectory(folder)
     history, metrics = run.history.read(), json.loads((folder / "metrics.json").read_text())
     first, second = history["val_loss"]
@@ -220,18 +209,18 @@ def test_a_run_trains_reports_and_continues_texts(trained):
     assert metrics["metric"] == "bits_per_byte"
     assert len(metrics["sample"]) == 8 + 120
     assert {*figures(run, metrics)} == {"loss.png", "attention.png"}
-    heads = json.loads(trained("heads", "latest", "--json").out)
+    heads = json.loads(trained_lab("heads", "latest", "--json").out)
     first = [row["first"] for row in heads if row["on"] == "test"]
     assert metrics["first_token"] == pytest.approx(np.mean(first), abs=1e-4)
-    code, out, _ = trained("generate", "latest", "The ", "--tokens", "9")
+    code, out, _ = trained_lab("generate", "latest", "The ", "--tokens", "9")
     assert code == 0 and out.startswith("The ") and len(out) == 4 + 9 + 1
     served = TrainedRun.load(run)
     (text,) = served.task.serve(served.model, ["The ol"])
     assert text.startswith("The ol") and len(text) == 7
 
 
-def test_the_page_has_samples_and_attention_by_epoch(trained):
-    run = RunDirectory(trained.run_folders()[0])
+def test_the_page_has_samples_and_attention_by_epoch(trained_lab):
+    run = RunDirectory(trained_lab.run_folders()[0])
     metrics = run.read_metrics()
     shown = on_page(run.path.parents[2])
     _, table = sample_records(shown)
@@ -261,9 +250,9 @@ def test_unknown_tokens_have_no_bits_per_byte():
     assert any(re.search(r"\d of \d+ predicted tokens .* are unknown", n) for n in report.notes)
     baseline = report.baselines[report.best_baseline]["perplexity"]
     assert report.skill == pytest.approx(1 - (report.metrics["perplexity"] - 1) / (baseline - 1))
-    learner = LanguageLearner(from_hydra(compose([*TINY])), task, model)
+    learner = LanguageLearner(from_hydra(compose([*TRAINED])), task, model)
     assert "val_bits_per_byte" not in learner.validate(1)
 
 
-def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
-    assert_resumes_to_the_same_bits(trained, TINY, LanguageLearner, 2, monkeypatch)
+def test_a_stopped_run_resumes_to_the_same_bits(trained_lab, monkeypatch):
+    assert_resumes_to_the_same_bits(trained_lab, TRAINED, LanguageLearner, 2, monkeypatch)

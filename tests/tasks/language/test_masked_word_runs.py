@@ -19,7 +19,7 @@ SENTENCES = (
     *("the old dog sleeps", "a young cat waits", "the birds sing loudly"),
     *("my friend reads books", "we like green apples"),
 )
-TINY = (
+TRAINED = (
     *("task=masked_words", "data=text", "data.path=days.txt"),
     *("data.validation=0.1", "data.test=0.1", "model.units=16", "model.feed_forward=32"),
     *("model.layers=1", "model.dropout=0.1", "attention.heads=2", "trainer.epochs=5"),
@@ -35,14 +35,8 @@ def lab(here, no_figures):
     return here
 
 
-@pytest.fixture
-def trained(trained_once):
-    """A run that is trained once for all tests of this file; each test gets a copy."""
-    return trained_once(*TINY)
-
-
-def test_a_run_learns_and_reports_its_result(trained):
-    (folder,) = trained.run_folders()
+def test_a_run_learns_and_reports_its_result(trained_lab):
+    (folder,) = trained_lab.run_folders()
     run = RunDirectory(folder)
     metrics = run.read_metrics()
     assert metrics["metric"] == "accuracy" and metrics["test"]["accuracy"] > 0.4
@@ -58,19 +52,21 @@ def test_a_run_learns_and_reports_its_result(trained):
     assert {*figures(run, metrics)} == {"loss.png", "attention.png"}
     (tested,) = words_test("accuracy", [([run], [run])], None)
     assert tested.items == len(columns["right"]) and tested.p == 1
-    code, out, _ = trained("evaluate", "latest", "--json")
+    code, out, _ = trained_lab("evaluate", "latest", "--json")
     assert json.loads(out)["metrics"] == pytest.approx(metrics["test"], abs=1e-4)
 
 
-def test_words_are_filled_in(trained):
-    code, out, err = trained("fill", "latest", "The old [MASK] sleeps", "we [MASK] green [MASK]")
+def test_words_are_filled_in(trained_lab):
+    texts = ("The old [MASK] sleeps", "we [MASK] green [MASK]")
+    code, out, err = trained_lab("fill", "latest", *texts)
     assert code == 0, err
     first, second = out.splitlines()
     assert first.startswith("The old ") and first.endswith(" sleeps")
     assert "[MASK]" not in out and second.split()[0::2] == ["we", "green"]
 
     Path("text.txt").write_text("The old\n[MASK] sleeps\n")
-    code, out, err = trained("fill", "latest", "--top", "3", "--file", "text.txt", "[MASK] [MASK]")
+    words = ("--top", "3", "--file", "text.txt", "[MASK] [MASK]")
+    code, out, err = trained_lab("fill", "latest", *words)
     rows = [line.split("\t") for line in out.splitlines()]
     assert [row[:2] for row in rows] == [*[["1", "1"]] * 3, *[["1", "2"]] * 3, *[["2", "1"]] * 3]
     shares = [float(row[2]) for row in rows[6:]]
@@ -78,7 +74,7 @@ def test_words_are_filled_in(trained):
 
     lines = b"the old [MASK] sleeps\nmy [MASK]\n"
     words = ("--json", "--top", "2", "--average", "2")
-    code, out, _ = trained("fill", "latest", *words, stdin=lines)
+    code, out, _ = trained_lab("fill", "latest", *words, stdin=lines)
     result = [json.loads(line) for line in out.splitlines()]
     assert [item["text"] for item in result] == ["the old [MASK] sleeps", "my [MASK]"]
     assert [[len(mask) for mask in item["masks"]] for item in result] == [[2], [2]]
@@ -89,18 +85,18 @@ def test_words_are_filled_in(trained):
         (["--json"], {"text": "", "filled": "", "masks": [], "unknown": []}),
     ):
         lines = b"the old [MASK] sleeps\n\nmy [MASK]\n"
-        code, out, err = trained("fill", "latest", *form, stdin=lines)
+        code, out, err = trained_lab("fill", "latest", *form, stdin=lines)
         first, blank, last = out.splitlines()
         assert code == 0 and first and last, err
         assert (json.loads(blank) if form else blank) == empty
 
 
-def test_a_text_that_is_cut_off_gets_one_warning(trained):
-    code, _, err = trained("fill", "latest", *["a [MASK]" + " dog" * 200] * 2)
+def test_a_text_that_is_cut_off_gets_one_warning(trained_lab):
+    code, _, err = trained_lab("fill", "latest", *["a [MASK]" + " dog" * 200] * 2)
     assert code == 0
     (line,) = [line for line in err.splitlines() if "as in training" in line]
     assert line.startswith("attnlab: warning: only the first ")
-    assert "as in training" not in trained("fill", "latest", "a [MASK]")[2]
+    assert "as in training" not in trained_lab("fill", "latest", "a [MASK]")[2]
 
 
 @pytest.mark.parametrize(
@@ -113,26 +109,26 @@ def test_a_text_that_is_cut_off_gets_one_warning(trained):
         (["--top", "0", "a [MASK]"], "Invalid value for '--top'"),
     ],
 )
-def test_texts_that_cannot_be_filled_in_are_refused(trained, words, message):
-    code, out, err = trained("fill", "latest", *words)
+def test_texts_that_cannot_be_filled_in_are_refused(trained_lab, words, message):
+    code, out, err = trained_lab("fill", "latest", *words)
     assert (code, out) == (2, "") and message in err
 
 
-def test_the_page_has_attention_by_epoch(trained):
-    note, slider = attention_records(on_page(trained.runs))
+def test_the_page_has_attention_by_epoch(trained_lab):
+    note, slider = attention_records(on_page(trained_lab.runs))
     ((first,),), *_, ((last,),) = ([maps.items for maps in frame] for frame in slider.frames)
     assert len(slider.frames) == 5 and first.rows == last.rows and "[MASK]" in first.rows
     assert len(first.weights) == 1 + 2  # the mean and two heads
     assert last.weights[0].sum(axis=-1) == pytest.approx(1, abs=1e-2)
 
 
-def test_a_run_serves_without_its_corpus(trained):
-    (folder,) = trained.run_folders()
+def test_a_run_serves_without_its_corpus(trained_lab):
+    (folder,) = trained_lab.run_folders()
     Path("days.txt").unlink()
     run = TrainedRun.load(RunDirectory(folder))
     (served,) = run.task.serve(run.model, [["The old [MASK] sleeps"]])
     assert served.startswith("The old ") and served.endswith(" sleeps")
 
 
-def test_a_stopped_run_resumes_to_the_same_bits(trained, monkeypatch):
-    assert_resumes_to_the_same_bits(trained, TINY, MaskedWordLearner, 3, monkeypatch)
+def test_a_stopped_run_resumes_to_the_same_bits(trained_lab, monkeypatch):
+    assert_resumes_to_the_same_bits(trained_lab, TRAINED, MaskedWordLearner, 3, monkeypatch)
