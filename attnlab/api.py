@@ -14,10 +14,12 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,7 @@ from attnlab.config.options import key_of, quoted, without_config_dirs
 from attnlab.config.rules import yaml_text
 from attnlab.errors import RequestError, interrupts
 from attnlab.records.environment import TYPED
-from attnlab.records.run_directory import RunDirectory, shown_state
+from attnlab.records.run_directory import ListedRun, RunDirectory, shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import is_notebook
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from attnlab.runner.loading import TrainedRun
 
 _FILTERS = ("task", "attention", "where", "state", "failed", "sweep")
-Names = str | Iterable[str]
 Folder = str | Path | None
 
 
@@ -53,6 +54,15 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         return self.png
+
+
+class Figures(dict[str, Picture]):
+    """Figures by name, which notebooks display below each other."""
+
+    def _repr_html_(self) -> str:
+        data = {name: b64encode(picture.png).decode() for name, picture in self.items()}
+        image = '<p>{}</p><img style="max-width: 100%" src="data:image/png;base64,{}">'
+        return "".join(image.format(escape(name), png) for name, png in data.items())
 
 
 class Result:
@@ -74,6 +84,15 @@ class Result:
         text = io.StringIO()
         print_result(self.metrics, self.folder, text)
         return text.getvalue().rstrip()
+
+    def _repr_html_(self) -> str | None:
+        from attnlab.comparison import comparison
+
+        with suppress(RequestError):  # a run without a result is shown as text
+            runs = [ListedRun.of(self._run)]
+            options = comparison.Options(("attention",))
+            return Comparison(comparison.compare(runs, options))._repr_html_()
+        return None
 
     @property
     def config(self) -> dict[str, Any]:
@@ -97,9 +116,10 @@ class Result:
         return _frame(self._run.read_predictions(kind.scoring.text_columns if kind else ()))
 
     @property
-    def figures(self) -> dict[str, Picture]:
+    def figures(self) -> Figures:
         """The run's figures by name, such as `loss`."""
-        return {path.stem: Picture(path.read_bytes()) for path in self._run.plots.glob("*.png")}
+        paths = sorted(self._run.plots.glob("*.png"))
+        return Figures({path.stem: Picture(path.read_bytes()) for path in paths})
 
     @property
     def model(self) -> keras.Model:
@@ -152,8 +172,13 @@ class Comparison:
         self._tables.print_comparisons(self._comparisons, text)
         return text.getvalue().rstrip()
 
-    def _repr_markdown_(self) -> str:
-        return self._tables.markdown(self._comparisons)
+    def _repr_html_(self) -> str:
+        from attnlab.report.results import Text, result_sentence, results_records
+        from attnlab.views.html.page import cell_text
+
+        compared = self._comparisons
+        parts = [(Text(result_sentence(c)), *results_records(c, compared)) for c in compared.tasks]
+        return cell_text([record for part in parts for record in part])
 
     @cached_property
     def figure(self) -> Picture:
@@ -291,17 +316,11 @@ def _text(value: Any, swept: bool = False) -> str:
     return yaml_text(value)
 
 
-def _filters(
-    task: Names = (),
-    attention: Names = (),
-    where: Mapping[str, Any] | None = None,
-    state: Names = (),
-    **others: Any,
-) -> Filters:
-    tasks, attentions, states = (
-        (names,) if isinstance(names, str) else tuple(names) for names in (task, attention, state)
-    )
-    return Filters(tasks, attentions, tuple(_words(where or {}, swept=True)), states, **others)
+def _filters(where: Mapping[str, Any] | None = None, **others: Any) -> Filters:
+    for name in {"task", "attention", "state"} & others.keys():
+        names = others.pop(name)
+        others[f"{name}s"] = (names,) if isinstance(names, str) else tuple(names)
+    return Filters(where=tuple(_words(where or {}, swept=True)), **others)
 
 
 def _frame(rows: Any) -> pd.DataFrame:

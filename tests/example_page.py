@@ -57,9 +57,7 @@ def page(text: str = "plain") -> Page:
     ]
     frames = [
         [
-            Strips(
-                [Strip("first", [1, 2, 3, 4], rows[0]), Strip(text, [4, 3, 2, 1], rows[1])], "lags"
-            ),
+            Strips([Strip("first", [1, 2, 3, 4], rows[0]), Strip(text, [4, 3, 2, 1], rows[1])]),
             Maps(
                 ["head 1", text],
                 rows[:, None],

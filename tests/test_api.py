@@ -40,6 +40,8 @@ def test_a_result_has_frames_figures_and_a_model(result):
     assert (result.metrics["attention"], result.config["seed"]) == ("bahdanau", 1)
     assert result.figures["loss"]._repr_png_()[1:4] == b"PNG"
     assert {"loss", "forecast", "attention"} <= set(result.figures)
+    assert result.figures._repr_html_().count('src="data:image/png;base64,iVBOR') >= 3
+    assert "<td" in result._repr_html_() and "data:image/svg" in result._repr_html_()
     assert "best epoch" in repr(result) and str(result.folder) in repr(result)
     assert result.model.count_params() == result.metrics["parameters"]
     histories = np.ones((3, result.config["task"]["history"]))
@@ -123,6 +125,7 @@ def test_ctrl_c_stops_a_run_that_is_resumed_to_the_same_bits(folder):
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     (path,) = attnlab.runs(state="killed")["path"]
     assert repr(attnlab.load(path)).endswith(": killed")
+    assert attnlab.load(path)._repr_html_() is None  # its text is shown
     resumed = attnlab.load(path).resume(epochs=200)
     last = Path("weights", "epoch_200.weights.h5")
     assert (resumed.folder / last).read_bytes() == (whole.folder / last).read_bytes()
@@ -132,7 +135,7 @@ def test_filters_are_those_of_the_command_line(three_groups):
     groups = attnlab.compare("attention", runs_folder=three_groups, attention=["none", "bahdanau"])
     assert groups.table["attention"].tolist() == ["bahdanau", "none"]
     assert groups.table["verdict"].fillna("").tolist() == ["better", ""]
-    assert "bahdanau   5  -0.102" in repr(groups) and "| `bahdanau` " in groups._repr_markdown_()
+    assert "bahdanau   5  -0.102" in repr(groups) and ">bahdanau</td>" in groups._repr_html_()
     looked = attnlab.compare(runs_folder=three_groups, sequential=True)
     assert {*looked.table["intervals"].dropna()} == {"sequential"}
     assert len(attnlab.runs(runs_folder=three_groups, attention="none")) == 5

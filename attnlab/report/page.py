@@ -60,10 +60,7 @@ def runs_page(
         several = len(compared.tasks) > 1
         for comparison in compared.tasks:
             name = f": {comparison.name}" if several else ""
-            parts = results_records(comparison, colours_of(comparison))
-            if comparison is compared.tasks[-1]:
-                parts += [Text(f"left out: {text}", "warning") for text in compared.left_out]
-            sections.append(Section(f"Results{name}", parts))
+            sections.append(Section(f"Results{name}", results_records(comparison, compared)))
             sections += _sections_of_kind(comparison, name, len(compared.tasks), announce)
     sections.append(Section("Runs", [_runs_table(entries)]))
     sections.append(Section("Settings", _settings(entries), folded=True))

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from attnlab.comparison.charts import baseline_values, group_curves, means_chart
-from attnlab.comparison.comparison import Comparison
+from attnlab.comparison.charts import baseline_values, colours_of, group_curves, means_chart
+from attnlab.comparison.comparison import Comparison, Comparisons
 from attnlab.comparison.tables import (
     differences_table,
     heading,
@@ -65,8 +65,12 @@ def _baseline(comparison: Comparison, value: float) -> str:
     return text if value == 0 or any(sign in "123456789" for sign in text) else f"{value:.3g}"
 
 
-def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[Record]:
-    """Return charts of means and curves, tables, and notes on how to read them."""
+def results_records(comparison: Comparison, compared: Comparisons) -> list[Record]:
+    """Return charts of means and curves, tables, and notes on how to read them.
+
+    The last one of those that are `compared` says which runs were left out.
+    """
+    colours = colours_of(comparison)
     curves = group_curves(comparison, colours, _MOST)
     if len({chart.logarithmic for chart in curves}) == 1:  # a loss, and an error that is made of it
         curves = curves[-1:]
@@ -91,6 +95,8 @@ def results_records(comparison: Comparison, colours: Mapping[str, int]) -> list[
     warnings = [*comparison.warnings]
     if lacking := [run.run.name for run in runs if not any(run.history().values())]:
         warnings.append(f"history.csv is damaged or empty, so no curve: {', '.join(lacking)}.")
+    if comparison is compared.tasks[-1]:
+        warnings += [f"left out: {text}" for text in compared.left_out]
     parts += [Text(text, "note") for text in notes]
     return parts + [Text(text, "warning") for text in warnings]
 

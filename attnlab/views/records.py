@@ -129,7 +129,6 @@ class Strips:
     """Series of equal lengths next to each other."""
 
     strips: Sequence[Strip]
-    x_label: str
 
 
 class Axis(NamedTuple):

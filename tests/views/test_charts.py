@@ -34,13 +34,14 @@ def test_each_baseline_has_a_name_and_a_mark_unless_it_is_far_away(
         for n, mean in enumerate(means)
     ]
     lines = [("persistence", 0.5), ("drift", 1e-4), ("seasonal_naive", 0.499)][:count]
-    record = Intervals("means", "rmse", rows, [*lines, ("far", 1e9)], logarithmic)
+    far = [("far", 1e9)] * (count > 1)  # several have a row each
+    record = Intervals("means", "rmse", rows, [*lines, *far], logarithmic)
     picture = draw(figure("title", "", [[record]], (4.4, 3)))
     texts, axes = legible_texts(picture), picture.axes[0]
     low, high = axes.get_xlim()
     places = [line.get_xdata()[0] for line in axes.lines]
     assert all(low < value < high and value in places and name in texts for name, value in lines)
-    assert "far" not in texts and 1e9 not in places
+    assert not far or ({"far", "1e+09"} <= {*texts} and 1e9 not in places)
     assert len([tick for tick in axes.get_xticks() if low <= tick <= high]) >= 4
 
 

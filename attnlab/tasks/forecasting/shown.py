@@ -165,7 +165,7 @@ def attention_figure(example: Arrays, metrics: Mapping[str, Any]) -> Figure:
     size = 9.0, 2.5 * math.ceil(len(example["weights"][0]) / 4) + 1.5
     if isinstance(first, Strips):
         most = int(np.ptp(example["history"], axis=1).argmax())  # a flat one would show nothing
-        first, size = Strips([first.strips[most]], ""), (9.0, 5.0)
+        first, size = Strips([first.strips[most]]), (9.0, 5.0)
     title = f"{run_title(metrics)}: attention"
     rows: list[list[Record]] = [[record] for record in (first, *others)]
     return figure(title, result_line(metrics, KIND), rows, size)
@@ -203,7 +203,7 @@ def _attention(example: Arrays) -> list[Frame]:
         )
     ]
     y = _axis("head", heads, 1, heads)
-    return [Strips(strips, ""), Maps(["all windows"], weights.mean(axis=0)[None, :, 0], x, y)]
+    return [Strips(strips), Maps(["all windows"], weights.mean(axis=0)[None, :, 0], x, y)]
 
 
 def _axis(label: str, cells: int, first: int, last: int) -> Axis:

@@ -17,7 +17,6 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.image import imsave
 
-from attnlab.views.png.curves import near_lines
 from attnlab.views.png.figure import svg_chart
 from attnlab.views.records import (
     AttentionMap,
@@ -49,19 +48,21 @@ def page_text(page: Page) -> str:
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'"
     )
-    return _template().render(
-        page=page,
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
-        number=partial(next, count(1)),
-    )
+    return str(_filled(page=page, policy=policy, style=Markup(style), script=Markup(script)))
+
+
+def cell_text(records: Sequence[Record]) -> str:
+    """Return texts, tables and charts as HTML for a cell of a notebook."""
+    return str(_filled().cell(records))
+
+
+def _filled(**values: Any) -> Any:
+    return _template().make_module({"number": partial(next, count(1)), **values})
 
 
 @lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["tojson_text"] = lambda value: json.dumps(value, ensure_ascii=False)
     environment.globals |= {
         "image": _image,
         "json": _json,
@@ -70,7 +71,6 @@ def _template() -> jinja2.Template:
         "side_by_side": _side_by_side,
         "sides_of": lambda table: [_side(n, table) for n in range(len(table.header))],
         "epoch_labels": epoch_labels,
-        "too_far": _too_far,
     }
     return environment.from_string(_file("page.html"))
 
@@ -99,16 +99,6 @@ def _side(number: int, table: Table) -> str:
         return "number"
     longest = max((len(str(row[number])) for row in table.rows), default=0)
     return "word short" if table.prose and longest <= _SHORT else "word"
-
-
-def _too_far(record: Record) -> str:
-    """Return the lines of a chart that are not drawn, as text."""
-    if not isinstance(record, Intervals):
-        return ""
-    near = near_lines(record)
-    return ", ".join(
-        f"{name} {value:.4g}" for name, value in record.lines if (name, value) not in near
-    )
 
 
 def _json(content: Any) -> Markup:
@@ -157,7 +147,7 @@ def _strips(records: Sequence[Strips]) -> dict[str, Any]:
         line = " ".join(f"{x:.4f},{y:.3f}" for x, y in zip(places, heights, strict=True))
         lines.append({"label": strip.label, "line": line})
     bars = "sizes of weights, which may be below 0" if (weights < 0).any() else "weights"
-    note = f"Line: values; bars: {bars}, the highest {most:.3g}. {records[0].x_label}"
+    note = f"Line: values; bars: {bars}, the highest {most:.3g}."
     data = {**encode_weights(weights, most), "steps": weights.shape[2]}
     return {"kind": "strips", "strips": lines, "note": note, "data": data}
 
@@ -230,11 +220,8 @@ def _sentence(items: Sequence[AttentionMap], first: int, shaded: bool) -> dict[s
     """Return a text at all epochs."""
     whole = items[0]
     return {
-        "source": whole.columns,
-        "reference": whole.reference,
         "first": items[first].rows,
         "notes": whole.column_notes,
-        "row_notes": whole.row_notes,
         "data": {
             "source": list(whole.columns),
             "reference": list(whole.reference),

@@ -48,9 +48,6 @@ _LABEL_WIDTH = 60  # characters of a line of an axis' label
 class _Numbers(Formatter):
     """Writes the numbers of an axis in one form, whole, without an offset at the axis' end."""
 
-    def __call__(self, value: float, position: int | None = None) -> str:
-        return f"{value:.10g}"
-
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         axis: Any = self.axis
         low, high = sorted(axis.get_view_interval())
@@ -159,11 +156,14 @@ def _use_log_scale(axes: Axes, direction: Literal["x", "y"], values: Sequence[fl
 def draw_intervals(axes: Axes, record: Intervals) -> None:
     """Draw each group's mean and interval, and its values as small dots below them.
 
-    A single named value is a line across the groups; each of several has a row below them.
+    A single named value is a line across the groups. Each of several has a row below them, which
+    says its value if that is too far away.
     """
-    near = near_lines(record)
-    lines, others = (near, []) if len(near) == 1 else ([], near)
-    rows = [*record.rows, *(IntervalRow(name, GREY, value) for name, value in others)]
+    near, rows = near_lines(record), [*record.rows]
+    for name, value in record.lines if len(record.lines) > 1 else ():
+        row = IntervalRow(name, GREY, value)
+        is_near = (name, value) in near
+        rows.append(row if is_near else row._replace(mean=None, note=f"{value:.4g}"))
     rows.reverse()  # the first one at the top
     if is_logarithmic(record):
         _use_log_scale(axes, "x", [*_interval_values(record), *(value for _, value in near)])
@@ -184,7 +184,7 @@ def draw_intervals(axes: Axes, record: Intervals) -> None:
             axes.plot(row.mean, place, sign, color=shade, markersize=7, zorder=3, **edge)
     if record.zero is not None:
         axes.axvline(record.zero, color=BLACK, linewidth=1.2, zorder=1)
-    for name, value in lines:
+    for name, value in near if len(record.lines) == 1 else ():
         axes.axvline(value, label=name, linestyle="--", color=SOFT, linewidth=1.3, zorder=0)
     axes.set_title(record.title, loc="left")
     axes.set_xlabel(textwrap.fill(record.label, _LABEL_WIDTH))

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from attnlab.records.files import replacing
-from attnlab.views.png.curves import draw_curves, draw_intervals, draw_strips, near_lines
+from attnlab.views.png.curves import draw_curves, draw_intervals, draw_strips
 from attnlab.views.png.maps import attention_figure, draw_maps, draw_panels, natural_size
 from attnlab.views.png.style import colour, dashes, drawing, marker, new_figure
 from attnlab.views.png.words import images_figure, word_map, words_figure
@@ -86,7 +86,7 @@ def save(figure: Figure, path: Path) -> Path:
 def svg_chart(record: Curves | Intervals) -> bytes:
     """Draw a chart of a page, without its title."""
     if isinstance(record, Intervals):
-        height = 0.9 + _ROW * max(2, len(record.rows)) + _LINE * len(near_lines(record))
+        height = 0.9 + _ROW * max(2, len(record.rows)) + _LINE * len(record.lines)
         width = _NARROW
     else:
         height, width = _HEIGHT, _WIDE if record.wide else _NARROW
