@@ -57,8 +57,7 @@ class Curve(NamedTuple):
     colour: Colour = BLUE
     low: Values | None = None  # lower edge of its band
     high: Values | None = None
-    # `joined` has dots at all points but the first, which belongs to another curve
-    form: Literal["line", "dots", "line and dots", "joined"] = "line"
+    form: Literal["line", "dots", "line and dots"] = "line"
 
 
 class Mark(NamedTuple):

@@ -103,7 +103,6 @@ class Fib(_Fibonacci):
             self._windows(index),
             source=f"the first {self.count} Fibonacci numbers from 1, 2",
             digest=digest(numbers),
-            scaler=scaler.describe(),
         )
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102
@@ -159,7 +158,6 @@ class FibRandom(_Fibonacci):
             self._windows(index),
             source=f"sequences of {self.min_terms} to {self.max_terms} terms from random starts",
             digest=digest(*numbers),
-            scaler="window (divided by its largest absolute value)",
         )
 
     def baselines(self, part: str) -> dict[str, np.ndarray]:  # noqa: D102

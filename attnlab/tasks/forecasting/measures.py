@@ -247,7 +247,8 @@ def linear(samples: Samples, part: str, history: int) -> dict[str, np.ndarray]:
     """Forecast a part with a linear autoregression and NLinear, in model units, (N, horizon).
 
     The order of the autoregression is the first of `ORDERS` for which there are enough values;
-    NLinear reads `history` values. A baseline without enough values is left out.
+    NLinear reads `history` values; it needs more windows than values unless a validation part
+    chooses its ridge. A baseline without enough values is left out.
     """
 
     def fitted(length: int, fewest: int) -> tuple[Examples, Examples] | None:
@@ -259,8 +260,9 @@ def linear(samples: Samples, part: str, history: int) -> dict[str, np.ndarray]:
         if pair := fitted(order, order + 1):  # 1: the intercept
             forecasts[f"linear_ar{order}"] = autoregression(*pair[0], pair[1][0])
             break
-    if pair := fitted(history, history):
-        forecasts["nlinear"] = nlinear(*pair[0], pair[1][0], samples("validation", history))
+    held_out = samples("validation", history)
+    if pair := fitted(history, 0 if held_out else history):
+        forecasts["nlinear"] = nlinear(*pair[0], pair[1][0], held_out)
     return forecasts
 
 

@@ -81,15 +81,8 @@ class SplitSeries(ForecastingTask):
         }
         columns = [column for series in self.members for column in series.columns.T]
         lengths = [len(series.columns) for series in self.members]
-        scaling = self.members[0].scalers[0].describe()
-        if len(self.members) > 1:
-            scaling = f"{self.scaler} (each of {len(self.members)} series by its own train part)"
-        return self._set_splits(
-            parts,
-            source=source,
-            digest=digest(*columns, *([np.array(lengths)] if len(lengths) > 1 else [])),
-            scaler=scaling,
-        )
+        data_digest = digest(*columns, *([np.array(lengths)] if len(lengths) > 1 else []))
+        return self._set_splits(parts, source, data_digest)
 
     def _divide(self, series: TimeSeries) -> TimeSeries:
         """Split one series; raises `RequestError` if a part has no window."""

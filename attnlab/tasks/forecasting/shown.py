@@ -227,7 +227,7 @@ def next_values_figure(
     for end, columns in series:
         past, future = end.values, columns["forecast"]
         before = [np.nan] * (len(past) - 1)
-        joined = Curve("forecast", [*before, past[-1], *future], ORANGE, form="joined")
+        joined = Curve("forecast", [*before, past[-1], *future], ORANGE, form="line and dots")
         if "low" in columns:
             low, high = ([*before, past[-1], *columns[name]] for name in ("low", "high"))
             joined = joined._replace(low=low, high=high)

@@ -77,17 +77,11 @@ class ForecastingTask(Task):
     origins: Sequence[TimeSeries] = ()
     range: tuple[float, float] = -np.inf, np.inf
 
-    def _set_splits(
-        self, parts: Mapping[str, Windows], *, source: str, digest: str, scaler: str
-    ) -> TaskData:
-        arrays = [
-            a for windows in parts.values() for a in (windows.history[..., 0], windows.target)
-        ]
-        self.range = float(min(map(np.min, arrays))), float(max(map(np.max, arrays)))
-        counts = dict.fromkeys(("train", "validation", "test"), 0)
-        counts |= {part: len(windows) for part, windows in parts.items()}
-        details = counts | {"history": self.history, "horizon": self.horizon, "scaler": scaler}
-        data = {"name": self.name, "source": source, "digest": digest, "details": details}
+    def _set_splits(self, parts: Mapping[str, Windows], source: str, digest: str) -> TaskData:
+        windows = parts.values()
+        values = [*(part.history[..., 0] for part in windows), *(part.target for part in windows)]
+        self.range = float(min(map(np.min, values))), float(max(map(np.max, values)))
+        data = {"name": self.name, "source": source, "digest": digest}
         self.splits = TaskData(parts=parts, longest=self.history, **data)
         return self.splits
 

@@ -69,10 +69,6 @@ class Scaler:
         """Convert model units to natural units, float64, same shape."""
         return np.asarray(values, dtype=np.float64) * self.scale + self.offset + self.level
 
-    def describe(self) -> str:
-        """Return a description for the log."""
-        return f"{self.kind} (offset {self.level + self.offset:.6g}, scale {self.scale:.6g})"
-
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Scaler:
         """Make a scaler of its fields; other content raises `TypeError` or `ValueError`."""

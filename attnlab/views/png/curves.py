@@ -129,10 +129,8 @@ def _draw_curve(axes: Axes, curve: Curve, x: np.ndarray, band: str) -> None:
         whole = {"color": form["color"], "alpha": 0.18, "linewidth": 0}
         axes.fill_between(x, low, high, label=band or "_", **whole)
     form |= {"linewidth": 1.0 if len(x) > _MANY else 1.5, "linestyle": dashes(curve.colour)}
-    if len(x) < 2 or curve.form in ("line and dots", "joined"):  # a single point is a dot
+    if len(x) < 2 or curve.form == "line and dots":  # a single point is a dot
         form |= {"marker": "o", "markersize": 3 if len(x) > 1 else 6}
-    if curve.form == "joined":
-        form["markevery"] = slice(1, None)
     axes.plot(x, y, **form)
 
 
