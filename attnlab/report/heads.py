@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.comparison.charts import curve_columns, curves_chart
+from attnlab.comparison.metrics import reported_metric
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.base import Task
@@ -82,12 +83,13 @@ def heads_figure(run: RunDirectory, rows: Sequence[Row], measure: str | None = N
     Raises:
         RequestError: no head has the measure, or the history can't be read.
     """
-    course, kind = _course(rows, measure), kind_of(run.read_task())
+    course, kind, status = _course(rows, measure), kind_of(run.read_task()), run.status.read()
     histories = {"validation": [run.history.read()]}
-    column = curve_columns(histories, kind.scoring.reported, kind)[-1]
+    metric = reported_metric(run.read_metrics() if status["state"] == "completed" else {}, kind)
+    column = curve_columns(histories, metric, kind)[-1]
     progress = curves_chart(column, histories, {"validation": 0}, kind)
     charts = [replace(course, title="", same_x=True), replace(progress, title="", legend="none")]
-    title = f"{run_title(run.status.read())}: what heads do"
+    title = f"{run_title(status)}: what heads do"
     return figure(title, course.title, [[chart] for chart in charts], (8.0, 5.0))
 
 
