@@ -86,8 +86,7 @@ def test_the_bootstrap_runs_on_request_or_if_it_is_quick(tmp_path, monkeypatch):
     comparison = only(tmp_path)
     assert comparison.item_test is None
     assert "no paired bootstrap, which would count 24 texts: see --bootstrap" in comparison.notes
-    monkeypatch.setattr(scores, "paired_bootstrap", lambda *_: (0.25, "signature"))
-    assert only(tmp_path, bootstrap=True).item_test.p == 0.25
+    assert 0 < only(tmp_path, bootstrap=True).item_test.p <= 1
 
 
 def test_other_sentences_and_damaged_files_are_not_tested(tmp_path):
