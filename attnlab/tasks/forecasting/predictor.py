@@ -73,7 +73,8 @@ class ForecastPredictor(Predictor):
             for note in notes:
                 self._note(note)
         forecasts = task.forecast(self.model, self._ends, steps, self._warn)
-        can_change = "horizon" in self.trained.config.task.settings
+        settings = self.trained.config.task.settings  # the book's protocol has fixed sizes
+        can_change = "horizon" in settings and settings.get("protocol") != "book"
         if steps > task.horizon:
             self._note(
                 f"the run was scored {steps_ahead(task.horizon)}; later steps continue its own "
