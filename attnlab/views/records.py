@@ -86,8 +86,6 @@ class Curves:
     legend: Literal["inside", "above", "none"] = "inside"  # on a page always above
     band: str = ""  # what bands are, for the legend
     same_x: bool = False  # shares the x axis, and its labels, with the record below
-    y_limits: tuple[float, float] | None = None
-    y_ticks: Sequence[float] | None = None
 
 
 class IntervalRow(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -25,19 +23,6 @@ def test_the_matrix_is_drawn_as_it_is(drawn):
     picture = drawn["matrix"].axes[0].images[0]
     np.testing.assert_array_equal(picture.get_array(), CODES)
     assert picture.get_clim() == (-1, 1)
-
-
-def test_waves_range_from_fast_to_slow(drawn):
-    axes = drawn["waves"].axes
-    assert len(axes) == 6
-    for panel in axes:
-        column, words = panel.get_title("left").removeprefix("dimension ").split(": ")
-        np.testing.assert_array_equal(panel.lines[0].get_ydata(), CODES[:, int(column)])
-        # The wave of pair i of 64: 2 pi 10000^(2i/128).
-        length = 2 * math.pi * 10000 ** (int(column) // 2 / 64)
-        side = "cosine" if int(column) % 2 else "sine"
-        assert words == f"{side}, {length:.1f} positions a wave"
-    assert axes[0].get_title("left").startswith("dimension 0: ")
 
 
 def test_distances_depend_only_on_the_steps_between(drawn):

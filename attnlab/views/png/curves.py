@@ -62,7 +62,7 @@ def draw_curves(axes: Axes, record: Curves) -> None:
     columns = [
         c for curve in record.curves for c in (curve.y, curve.low, curve.high) if c is not None
     ]
-    values = [*(record.y_limits or ()), *(v for c in columns for v in np.array(c, float).tolist())]
+    values = [value for column in columns for value in np.array(column, float).tolist()]
     axes.xaxis.set_major_formatter(_Numbers())
     axes.yaxis.set_major_formatter(_Numbers())
     if record.logarithmic and _is_wide(values):
@@ -84,9 +84,6 @@ def draw_curves(axes: Axes, record: Curves) -> None:
     axes.set_ylabel(record.y_label)
     axes.set_title(record.title, loc="left", pad=3)
     axes.margins(x=0.02)
-    axes.set_ylim(*(record.y_limits or (None, None)))
-    if record.y_ticks is not None:
-        axes.set_yticks(record.y_ticks)
     axes.grid(axis="both" if any(curve.form == "dots" for curve in record.curves) else "y")
     if record.legend == "above":
         legend_above(axes, 170 if record.wide else 60)
