@@ -146,8 +146,7 @@ def test_words_are_completed(here, monkeypatch, capsys):
         ("attnlab evaluate latest --", ["--epoch", "--average", "--json"]),
         ("attnlab runs ", ["rm", "sync"]),
         ("attnlab runs --state k", ["killed"]),
-        ("attnlab explain trainer.ep", ["trainer.epochs"]),
-        ("attnlab plot ", ["embeddings", "latest", "fib/none/2026-01-01_000000_s0"]),
+        ("attnlab plot ", ["latest", "fib/none/2026-01-01_000000_s0"]),
         ("attnlab resume fib/", ["fib/none/2026-01-01_000000_s0"]),
     ):
         monkeypatch.setenv("COMP_LINE", line)

@@ -33,7 +33,6 @@ FILES = {
             predictions=Predictions(
                 item="count",
                 command="count",
-                summary="the number after a number",
                 predictor="counting.predictor:CountPredictor",
             ),
             views="counting.learner:VIEWS",

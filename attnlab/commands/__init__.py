@@ -11,26 +11,13 @@ from attnlab.tasks.kinds import kinds, load
 if TYPE_CHECKING:
     import click
 
-# The help lines are here so that `attnlab --help` doesn't import the commands.
+# The top help shows commands by purpose, with those of the kinds under Predict.
 _VERBS = {
-    "resume": "continue a killed run, or train a finished one longer",
-    "runs": "list or remove runs, or copy them to MLflow again",
-    "compare": "which mechanism is better, and could it be luck",
-    "estimate": "how long a run takes on this machine",
-    "plan": "how many seeds a comparison needs, and how long they take",
-    "study": "a named experiment, next to the published numbers",
-    "report": "runs or a sweep on one page, attention epoch by epoch",
-    "evaluate": "test metrics of the weights of any epoch",
-    "heads": "what each attention head looks at",
-    "vocabulary": "which words a run knows, and the nearest to unknown words",
-    "plot": "draw a run's figures again, and other figures",
-    "export": "a run's model in a folder that works without attnlab",
-    "data": "list and download data",
-    "summarize": "the most important sentences of a text; needs no run",
-    "explain": "what a setting, a metric or a column means",
-    "check-mechanism": "whether your own mechanism satisfies the contract",
-    "env": "versions and machine, as text for a bug report",
-    "ui": "open the MLflow UI on this project's store",
+    **dict.fromkeys(("resume", "study", "plan", "estimate"), "Train"),
+    **dict.fromkeys(("runs", "compare", "report", "plot", "heads", "evaluate", "ui"), "Look"),
+    **dict.fromkeys(("vocabulary", "export"), "Predict"),
+    **dict.fromkeys(("data", "explain", "check-mechanism", "env"), "Set up"),
+    "summarize": "",  # it needs no run, and isn't shown
 }
 _BASH = """\
 _attnlab() { mapfile -t COMPREPLY < <(COMP_LINE=$COMP_LINE attnlab -sc query=bash); }
@@ -39,9 +26,8 @@ complete -o nospace -o default -F _attnlab attnlab"""
 
 
 def verbs() -> dict[str, str]:
-    """Return the help line of each command; the prediction commands of the kinds come last."""
-    predictions = (kind.predictions for kind in kinds())
-    return {**_VERBS, **{verb.command: verb.summary for verb in predictions}}
+    """Return the purpose of each command."""
+    return {**{kind.predictions.command: "Predict" for kind in kinds()}, **_VERBS}
 
 
 def command(verb: str) -> click.Command:

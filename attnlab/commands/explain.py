@@ -7,14 +7,8 @@ import click
 from attnlab.config import settings
 
 
-def _complete(context: click.Context, _: click.Parameter, start: str) -> list[str]:
-    """Complete a setting, for TAB."""
-    keys = dict.fromkeys(setting.key for setting in settings.settings())
-    return [key for key in keys if key.startswith(start)]
-
-
 @click.command("explain")
-@click.argument("words", metavar="[KEY]...", nargs=-1, shell_complete=_complete)
+@click.argument("words", metavar="[KEY]...", nargs=-1)
 def command(words: tuple[str, ...]) -> None:
     """Explain a setting, a metric or a column of a table.
 

@@ -36,14 +36,8 @@ def _help() -> str:
     return "\n\n".join([_HELP, *(f"{figure.name}: {figure.help}" for figure in maps if figure)])
 
 
-def _complete(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
-    """Complete a figure or a run, for TAB."""
-    figures = [name for name in (_POSITIONS, *_maps()) if name.startswith(start)]
-    return figures + options.complete_run(context, parameter, start)
-
-
 @click.command("plot", help=_help())
-@click.argument("names", metavar="[FIGURE] [RUN]", nargs=-1, shell_complete=_complete)
+@click.argument("names", metavar="[FIGURE] [RUN]", nargs=-1, shell_complete=options.complete_run)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),

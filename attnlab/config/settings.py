@@ -159,14 +159,6 @@ def explained(word: str) -> list[str]:
     return lines
 
 
-# Commands by purpose. Other commands are predictions of the kinds, except `summarize`, which
-# needs no run and isn't shown.
-_PURPOSES = {
-    "Train": "train resume study plan estimate",
-    "Look": "runs compare report plot heads evaluate ui",
-    "Predict": "vocabulary export",
-    "Set up": "data explain check-mechanism env",
-}
 _OVERVIEW = """\
 attnlab: train attention mechanisms, see where they look, compare them fairly.
 
@@ -185,14 +177,15 @@ one of them; explain attention (task, model, data, experiment): the options."""
 
 
 def overview(verbs: Mapping[str, str]) -> str:
-    """Return the first screen; `verbs` have one line of help each."""
-    names = {purpose: words.split() for purpose, words in _PURPOSES.items()}
-    listed = {"summarize", *(word for words in names.values() for word in words)}
-    names["Predict"] = [*(verb for verb in verbs if verb not in listed), *names["Predict"]]
+    """Return the first screen; `verbs` have the purpose of each command, empty if not shown."""
+    names: dict[str, list[str]] = {"Train": ["train"], "Look": []}
+    for verb, purpose in verbs.items():
+        names.setdefault(purpose, []).append(verb)
     names |= {"Tasks": options("task"), "Mechanisms": options("attention")}
     return _OVERVIEW.format(
         names="\n".join(
             textwrap.fill(f"{title:<11} {', '.join(words)}", 80, subsequent_indent=" " * 12)
             for title, words in names.items()
+            if title
         )
     )

@@ -515,7 +515,8 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, limit, bias) -> tuple:
             products = [sum(bias, product) for product, *bias in pairs]
             states, stored = cell.step([gate[at] for gate in of_gates], products, states)
             row = (*states, _stack_gates(*stored)) if stored else states
-            return states, _write(arrays, at, row)
+            pairs = zip(arrays, row, strict=True)
+            return states, [array.write(at, value) for array, value in pairs]
 
         shapes = [(*shape, units)] * count + [(*shape, cell.stored, units)] * bool(cell.stored)
         _, arrays = _loop(forward, first, steps, limit, shapes, inputs.dtype)
@@ -533,7 +534,7 @@ def _scan(cell: _Cell, inputs, kernel, first: tuple, limit, bias) -> tuple:
                 pairs = zip(d_later, upstream, strict=True)
                 d_states = tuple(later + series[at] for later, series in pairs)
                 d_step, (d_first, *d_others) = cell.inner(d_states, [slope[at] for slope in slopes])
-                (array,) = _write(arrays, at, (d_step,))
+                array = arrays[0].write(at, d_step)
                 # Read again: XLA can't vectorize operations that join the axes of gates and units.
                 through = tf.matmul(_join_gates(array.read(at)[..., :gates, :]), transposed)
                 return (through + d_first, *d_others), [array]
@@ -580,11 +581,6 @@ def _loop(
         maximum_iterations=steps,
     )
     return states, [array.stack() for array in arrays]
-
-
-def _write(arrays: Sequence, at, values: Sequence) -> list:
-    """Return the arrays with one value written to each."""
-    return [array.write(at, value) for array, value in zip(arrays, values, strict=True)]
 
 
 def _join_rows(sequence):

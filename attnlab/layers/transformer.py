@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -222,16 +222,11 @@ def make_mechanisms(
     """Return a mechanism per layer; removes `layers` and `short_convolution` from `settings`.
 
     `make` makes one, with further arguments of its constructor. It refuses positions and short
-    convolutions that the mechanism can't have.
+    convolutions that the mechanism can't have. A mechanism gets its layer's number as `depth`.
     """
     layers, width = settings.pop("layers"), settings.pop("short_convolution", 0)
     arguments = arguments_from_model(settings.get("positions", ""), width)
-    return [make(**arguments) for _ in range(layers)]
-
-
-def set_depths(mechanisms: Iterable[Attention]) -> list[Attention]:
-    """Return the mechanisms of a stack's layers, each with its layer's number as `depth`."""
-    mechanisms = [*mechanisms]
+    mechanisms = [make(**arguments) for _ in range(layers)]
     for number, mechanism in enumerate(mechanisms):
         mechanism.depth = number
     return mechanisms
@@ -264,7 +259,7 @@ class EncoderStack:
             TransformerEncoderLayer(
                 attention=mechanism, norm=norm, name=f"encoder_{number}", **layer
             )
-            for number, mechanism in enumerate(set_depths(attention))
+            for number, mechanism in enumerate(attention)
         ]
         self.final_norm = None
         if norm == "pre":

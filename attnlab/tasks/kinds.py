@@ -165,7 +165,6 @@ class Predictions:
 
     item: str  # the noun for one prediction: `forecast`, `translation`
     command: str  # the name of the command: `forecast`, `translate`
-    summary: str  # one line of help for the command
     predictor: str  # path of the kind's `Predictor`, which defines the command
     # Path of a function from a `TrainedRun` whose data are loaded, and a number of test items, to
     # `tasks.exported.Exported`; None: runs can't be exported.

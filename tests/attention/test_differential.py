@@ -1,13 +1,15 @@
 """Differential attention against loops over its formula."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from random_layers import B, H, T, W, with_random_weights
 
-from attnlab.attention import DifferentialAttention, MultiHeadAttention
+from attnlab.attention import DifferentialAttention
 from attnlab.attention.contract import normal
-from attnlab.layers.transformer import EncoderStack
+from attnlab.layers.transformer import make_mechanisms
 
 
 def softmax(scores):
@@ -38,10 +40,8 @@ def test_weights_and_context_are_the_formula(depth):
     np.testing.assert_allclose(np.sum(output.weights, -1), 1 - share, atol=1e-5)
 
 
-def test_a_stack_counts_its_layers():
-    stack = EncoderStack()
-    layers = [DifferentialAttention(heads=H), MultiHeadAttention(), DifferentialAttention(heads=H)]
-    stack.stack(layers, positions="none", units=W, feed_forward=8)
+def test_the_mechanisms_of_a_stack_count_its_layers():
+    layers = make_mechanisms(partial(DifferentialAttention, heads=H), {"layers": 3})
     assert [layer.depth for layer in layers] == [0, 1, 2]
     assert layers[0].start == pytest.approx(0.2)
     assert layers[2].start == pytest.approx(0.8 - 0.6 * np.exp(-0.6))

@@ -45,7 +45,6 @@ KIND = Kind(
     predictions=Predictions(
         item="answer",
         command="answer",
-        summary="questions about a text",
         predictor=f"{_HERE}.predictor:AnswerPredictor",
         exported=f"{_HERE}.exported:exported",
         example=('"..."', "--text FILE"),

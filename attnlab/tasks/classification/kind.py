@@ -46,7 +46,6 @@ KIND = Kind(
     predictions=Predictions(
         item="class",
         command="classify",
-        summary="the classes of texts or images, by a trained run",
         predictor=f"{_HERE}.predictor:ClassPredictor",
         exported=f"{_HERE}.exported:exported",
         example=("...",),

@@ -50,7 +50,6 @@ KIND = Kind(
     predictions=Predictions(
         item="forecast",
         command="forecast",
-        summary="the next values of a series",
         predictor=f"{_HERE}.predictor:ForecastPredictor",
         exported=f"{_HERE}.exported:exported",
         settings=("steps", "id"),

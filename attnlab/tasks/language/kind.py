@@ -47,7 +47,6 @@ KIND = Kind(
     predictions=Predictions(
         item="text",
         command="generate",
-        summary="continue a text with a language model",
         predictor=f"{_HERE}.predictor:GeneratePredictor",
         exported=f"{_HERE}.models.exported:exported",
     ),
@@ -76,7 +75,6 @@ MASKED_WORDS = Kind(
     predictions=Predictions(
         item="word",
         command="fill",
-        summary="the words for [MASK] in a text",
         predictor=f"{_HERE}.predictor:FillPredictor",
         example=('"The [MASK] ..."',),
     ),

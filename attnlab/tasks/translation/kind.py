@@ -52,7 +52,6 @@ KIND = Kind(
     predictions=Predictions(
         item="translation",
         command="translate",
-        summary="sentences from arguments or standard input",
         predictor=f"{_HERE}.predictor:TranslationPredictor",
         exported=f"{_HERE}.exported:exported",
         settings=("beam",),

@@ -20,7 +20,7 @@ from attnlab.layers.transformer import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
     arguments_from_model,
-    set_depths,
+    make_mechanisms,
 )
 from attnlab.tasks.translation.models.translator import DecoderOutput, Translator
 from attnlab.text.tokenizers import PAD
@@ -101,7 +101,7 @@ class TransformerTranslator(Translator):
                 **common,
             )
             for number, crossed in enumerate(
-                set_depths(attention() for _ in range(settings.layers))
+                make_mechanisms(attention, {"layers": settings.layers})
             )
         ]
         for side, attention in (
