@@ -10,10 +10,10 @@ from attnlab.views.records import INK, ORANGE, Axis, Curve, Curves, Figure, Maps
 def positional_figures(encoding: np.ndarray) -> dict[str, Figure]:
     """Return two figures of an encoding by file name.
 
-    positional_matrix.png has the code of each position as a row of colours. positional_distances.png
-    has the distances between positions, and how a distance grows with the steps between:
-    |P(k + o) - P(k)| depends on o alone, because each pair of dimensions only turns; the dot product
-    of two codes does too.
+    positional_matrix.png has the code of each position as a row of colours. The other one,
+    positional_distances.png, has the distances between positions, and how a distance grows with the
+    steps between: |P(k + o) - P(k)| depends on o alone, because each pair of dimensions only turns;
+    the dot product of two codes does too.
 
     `encoding` is (length, units): sines in even columns, cosines in odd ones.
     """
