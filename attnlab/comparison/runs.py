@@ -21,6 +21,7 @@ from attnlab.config.options import follows, in_prose
 from attnlab.config.sections import decides_result
 from attnlab.errors import RequestError
 from attnlab.records.run_directory import ListedRun, RunDirectory, shown_state
+from attnlab.tasks.kinds import kind_of
 
 _COLUMNS = ("RUN", "TASK", "DATA", "SEED", "VALUE", "GROUP")
 # Settings that make no difference between groups: the seed, and the address of a download.
@@ -220,9 +221,8 @@ def still_improving(groups: Sequence[Group]) -> list[str]:
     """Warn of groups whose runs mostly have their best validation result in the last epoch."""
     names, runs = list[str](), list[RunRecord]()
     for group in groups:
-        # Without validation data, the last epoch is always called the best one.
-        validated = [run for run in group.runs.values() if run.metrics.get("monitor")]
-        last = [r for r in validated if r.metrics.get("best_epoch") == r.metrics.get("epochs")]
+        scorings = [(run, kind_of(run.metrics["task"]).scoring) for run in group.runs.values()]
+        last = [run for run, scoring in scorings if scoring.is_still_improving(run.metrics)]
         if 2 * len(last) > len(group.runs):
             names, runs = [*names, group.name], [*runs, *last]
     if not runs:

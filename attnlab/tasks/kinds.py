@@ -155,8 +155,8 @@ class Scoring:
         """
         metric = self.metric(str(metrics["monitor"]))
         perfect = metric.bounds[metric.direction == "max"] if metric else math.nan
-        is_last = metrics["best_epoch"] == metrics["epochs"]
-        return is_last and metrics["best_value"] not in (None, perfect)
+        is_last = metrics["monitor"] is not None and metrics["best_epoch"] == metrics["epochs"]
+        return is_last and metrics["best_value"] != perfect
 
 
 @dataclass(frozen=True)

@@ -206,12 +206,9 @@ class Series(Form, SplitSeries):
 
     def __post_init__(self) -> None:
         self.form, self.inputs = self, [*(self.inputs or ())]
-        validation = 0 if self.validation == "auto" else self.validation
-        for key, size in (("test", self.test), ("validation", validation)):
-            if size >= 1 and not isinstance(size, int):
+        for key, size in (("test", self.test), ("validation", self.validation)):
+            if isinstance(size, float) and size >= 1:
                 refuse(key, "a fraction below 1 or a whole number of values", size)
-        if max(self.test, validation) < 1 <= self.test + validation:
-            refuse("validation", f"less than 1 - task.test = {1 - self.test:g}", validation)
 
     def read_series(self, progress: Progress | None) -> tuple[Panel, str]:  # noqa: D102
         panel = read_panel(self.path, self)
