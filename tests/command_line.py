@@ -80,6 +80,12 @@ class CommandLine:
             out, err = process.communicate(timeout=300)
         return Outcome(process.returncode, out, without_latest(err))
 
+    def run(self, *arguments: object, **options) -> Outcome:
+        """The outcome of a command whose exit code must be 0."""
+        outcome = self(*arguments, **options)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
     def run_folders(self) -> list[Path]:
         """The folders of all runs, in the order of their names."""
         return sorted(path.parent for path in self.runs.glob("*/*/*/status.json"))

@@ -60,7 +60,6 @@ def assert_resumes_to_the_same_bits(commands, *words: str) -> None:
         code, _, err = commands(*words, f"trainer.epochs={epochs}")
         assert code == 0, err
     whole, resumed = sorted(commands.run_folders(), key=lambda run: -len(history(run)))
-    code, _, err = commands("resume", resumed, "trainer.epochs=3")
-    assert code == 0, err
+    commands.run("resume", resumed, "trainer.epochs=3")
     name = "weights/epoch_003.weights.h5"
     assert (whole / name).read_bytes() == (resumed / name).read_bytes()

@@ -26,17 +26,8 @@ ROOMS = [
 ]
 LOWEST = {"attention", "config", "records", "terminal", "views.records"}
 EVERYWHERE = {"errors", "internals", "__init__"}
-TENSOR_ROOMS = {
-    "attention",
-    "encoders",
-    "export",
-    "internals",
-    "layers",
-    "training",
-    "runner",
-    "tasks.in_memory",
-    *KINDS,
-}
+TENSOR_ROOMS = {"attention", "encoders", "export", "internals", "layers", "training", "runner"}
+TENSOR_ROOMS |= {"tasks.in_memory", *KINDS}
 ONLY_IN = {
     "tensorflow": TENSOR_ROOMS,
     "keras": TENSOR_ROOMS,
@@ -189,17 +180,8 @@ def test_commands_import_only_what_they_need(three_groups):
 
 
 def test_a_configuration_is_checked_and_data_are_read_without_tensorflow():
-    light = {
-        "commands",
-        "comparison",
-        "config",
-        "records",
-        "report",
-        "tasks.base",
-        "tasks.kinds",
-        "tasks.predictor",
-        "views.records",
-    }
+    light = {"commands", "comparison", "config", "records", "report"}
+    light |= {"tasks.base", "tasks.kinds", "tasks.predictor", "views.records"}
     modules = [m for m in FILES if room(m) in light and not place(m).startswith("comparison/")]
     modules += ["attnlab.runner.train", "attnlab.runner.loading", "attnlab.runner.console"]
     modules += [f"attnlab.tasks.{kind}.task" for kind in KINDS]

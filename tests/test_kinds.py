@@ -15,13 +15,8 @@ from command_line import ROOT, some_pairs
 
 TINY = ("model.units=4", "trainer.epochs=2", "trainer.jit=false", "tracking.enabled=false")
 FORECASTING = ("task=fib", "task.count=61", "task.history=5", "trainer.batch_size=30", *TINY)
-TRANSLATION = (
-    "task=translate",
-    "data=files",
-    "data.path=pairs.tsv",
-    "trainer.batch_size=900",
-    *TINY,
-)
+PAIRS = ("data=files", "data.path=pairs.tsv")
+TRANSLATION = ("task=translate", *PAIRS, "trainer.batch_size=900", *TINY)
 CLASSIFICATION = ("task=classify", "data.texts=200", "model.embedding=4", *TINY)
 MASKED_WORDS = ("task=masked_words", "data.sentences=100", *TINY)
 LANGUAGE = ("task=language", "data.sentences=100", *TINY)

@@ -28,8 +28,7 @@ pytestmark = [
 @pytest.fixture
 def server(attnlab) -> Iterator[str]:
     """The address of `attnlab ui` over the runs of a sweep."""
-    outcome = attnlab(*SWEEP, *SETTINGS)
-    assert outcome.code == 0, outcome.err
+    attnlab.run(*SWEEP, *SETTINGS)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

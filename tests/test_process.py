@@ -43,8 +43,7 @@ def test_a_run_on_a_hostile_machine(traps, attnlab):
     }
     settings = {"floatx": "bfloat16", "epsilon": 0.5, "image_data_format": "channels_first"}
     (traps / "keras.json").write_text(json.dumps(settings))
-    done = attnlab("task=fib", "attention=none", *TINY)
-    assert done.code == 0, done.err
+    done = attnlab.run("task=fib", "attention=none", *TINY)
     assert "l\\xe4ufe" in done.out
     (metrics,) = runs.glob("fib/none/*/metrics.json")
     notes = json.loads(metrics.read_text("utf-8"))

@@ -39,8 +39,7 @@ def test_the_classes_settings_are_those_of_the_file(name):
 
 
 def test_the_list_has_every_corpus_and_fits_80_columns(here):
-    outcome = here("data", "list")
-    assert outcome.code == 0, outcome.err
+    outcome = here.run("data", "list")
     assert outcome.out == here("data").out
     for name in (*options("data"), "ett"):
         assert f"\n{name} " in outcome.out
@@ -64,8 +63,7 @@ def test_a_corpus_of_the_users_own_is_listed_and_fetched_once(here, monkeypatch)
         content["url"] = f"{server.url}/deu-eng.zip"
         (folder / "data/mine.yaml").write_text(yaml.safe_dump(content))
         for _ in range(2):
-            outcome = here("data", "fetch", "mine")
-            assert outcome.code == 0, outcome.err
+            outcome = here.run("data", "fetch", "mine")
             assert "mine is in " in outcome.out and "CC-BY 2.0 FR" in outcome.out
         assert len(server.requests) == 1
     assert len(list((folder / "cache").rglob("deu-eng.zip"))) == 1

@@ -14,8 +14,7 @@ OTHERS = {
 
 def estimated(here, *words):
     """Return the numbers of `attnlab estimate`, and check that it stores no run."""
-    outcome = here("estimate", *words, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = here.run("estimate", *words, "--json")
     assert not here.runs.exists()
     return json.loads(outcome.out)
 

@@ -35,8 +35,7 @@ def attnlab(logged, tmp_path):
 
 def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
     states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
-    done = here("runs", "rm", "--failed", "--yes")
-    assert done.code == 0, done.err
+    here.run("runs", "rm", "--failed", "--yes")
     left = [path for path, state in states.items() if state != "failed"]
     assert attnlab.run_folders() == left and {*mlflow_runs(attnlab.runs)} == {p.name for p in left}
     again = here("runs", "rm", "--failed", "--yes")
@@ -94,8 +93,7 @@ def test_rm_removes_damaged_and_half_deleted_folders_once(attnlab, here):
     (second / "status.json").unlink()
     again = third.parent / ".." / third.parent.name / third.name
     words = [first, second.relative_to(attnlab.runs), third, again]
-    done = here("runs", "rm", *words, "--yes")
-    assert done.code == 0, done.err
+    done = here.run("runs", "rm", *words, "--yes")
     assert "Removed 3 runs." in done.out
     assert attnlab.run_folders() == [] and mlflow_runs(attnlab.runs) == {}
 

@@ -45,8 +45,7 @@ def replace_in_study(mine, text, other):
 
 
 def test_a_study_trains_missing_runs_and_reports(mine):
-    code, out, err = mine("study", "mine", "--quick", UNTRACKED)
-    assert code == 0, err
+    out = mine.run("study", "mine", "--quick", UNTRACKED).out
     assert "fib: " in out and "theirs (attention=none): too few seeds" in out
     folder = mine.runs / "studies/mine-quick"
     assert {path.name for path in folder.iterdir()} == {
@@ -55,15 +54,13 @@ def test_a_study_trains_missing_runs_and_reports(mine):
     assert "quick form" in (folder / "report.html").read_text()
     before = {path: (path / "metrics.json").stat().st_mtime_ns for path in mine.run_folders()}
     assert len(before) == 4
-    code, out, err = mine("study", "mine", UNTRACKED)
-    assert code == 0, err
+    mine.run("study", "mine", UNTRACKED)
     assert len(mine.run_folders()) == 6  # the runs of two seeds were there
     assert all((path / "metrics.json").stat().st_mtime_ns == t for path, t in before.items())
     assert "9900000000.0" in table(mine) and "pooling" in table(mine)
     # Runs of an earlier version of the study, and of a third seed, don't count.
     replace_in_study(mine, "none,pooling", "none,bahdanau")
-    code, _, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
-    assert code == 0, err
+    mine.run("study", "mine", "--seeds", "2", UNTRACKED)
     assert len(mine.run_folders()) == 8
     assert "2 seeds" in (mine.runs / "studies/mine/report.html").read_text()
     assert "pooling" not in table(mine)
@@ -87,8 +84,7 @@ def test_a_study_with_failed_jobs_reports_the_rest(mine):
 @pytest.mark.slow
 def test_a_published_number_without_runs_is_reported(mine):
     replace_in_study(mine, "{attention: none}", "{attention: bahdanau}")
-    code, out, err = mine("study", "mine", "--seeds", "2", UNTRACKED)
-    assert code == 0, err
+    out = mine.run("study", "mine", "--seeds", "2", UNTRACKED).out
     assert "theirs (attention=bahdanau): no run" in out
     assert (mine.runs / "studies/mine/table.csv").is_file()
     code, out, _ = mine("study", "mine", "--seeds", "2", UNTRACKED, "trainer.epochs=1")
@@ -103,8 +99,7 @@ def test_a_published_number_without_runs_is_reported(mine):
 def test_a_dry_run_of_a_study_in_any_folder_writes_nothing(mine):
     folder = mine.folder / "a, (ü)"
     words = ("study", "mine", "--runs", str(folder), UNTRACKED, "sweep.dry_run=true")
-    code, out, err = mine(*words)
-    assert code == 0, err
+    out = mine.run(*words).out
     assert "6 jobs" in out and not (folder / "studies").exists()
 
 

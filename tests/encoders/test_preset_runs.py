@@ -38,8 +38,7 @@ PRESETS = [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHER
 @pytest.mark.parametrize("lab", PRESETS, indirect=True)
 def test_a_preset_is_tuned_and_used_without_its_folder(lab):
     data = ("task=classify", "data=table", "data.path=texts.csv")
-    code, out, err = lab(*data, *TUNING, *QUICK)
-    assert code == 0, err
+    lab.run(*data, *TUNING, *QUICK)
     (run,) = lab.run_folders()
     config = RunDirectory(run).read_config()
     assert config["attention"] == {**config["attention"], "name": "multi_head", "heads": 2}
@@ -47,8 +46,7 @@ def test_a_preset_is_tuned_and_used_without_its_folder(lab):
     assert weights.shape[1] == 2 and np.isfinite(weights).all()
     shutil.rmtree(lab.folder / "preset")
     text = next(iter((lab.folder / "texts.csv").read_text().splitlines()[1:])).split(",")[0]
-    code, out, err = lab("classify", "latest", "--json", text)
-    assert code == 0, err
+    out = lab.run("classify", "latest", "--json", text).out
     assert sum(json.loads(out)["probabilities"].values()) == pytest.approx(1, abs=1e-5)
 
 
@@ -65,8 +63,7 @@ def test_questions_are_answered_by_a_preset(lab):
     articles = [{"title": str(n), "paragraphs": [one]} for n, one in enumerate(paragraphs)]
     (lab.folder / "asked.json").write_text(json.dumps({"version": "1.1", "data": articles}))
     settings = ("task=answer", "data=questions", "data.path=asked.json", "task.max_length=12")
-    code, _, err = lab(*settings, *TUNING, *QUICK)
-    assert code == 0, err
+    lab.run(*settings, *TUNING, *QUICK)
     (lab.folder / "text.txt").write_text(paragraphs[0]["context"])
     code, out, err = lab("answer", "latest", "--text", "text.txt", words[0])
     assert code == 0 and out.strip(), err

@@ -151,8 +151,7 @@ def test_outputs_and_tokens_must_be_equal():
 
 def test_a_series_is_exported(trained, tmp_path):
     here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made" / "out"
-    done = here("export", trained.folder, "--format", "saved_model", "--out", out)
-    assert done.code == 0, done.err
+    done = here.run("export", trained.folder, "--format", "saved_model", "--out", out)
     line, last = done.out.splitlines()
     assert line.startswith("`forecast` differs by at most ") and last == f"exported: {out}"
     assert {path.name for path in out.iterdir()} == FILES
@@ -192,7 +191,6 @@ def test_a_run_of_mixed_precision_is_exported_in_float32(here, tmp_path):
     pytest.importorskip("tf2onnx")
     words = ("task=digits", "data.limit=200", "model.units=8", "model.layers=1", "trainer.epochs=1")
     assert here(*words, "trainer.precision=mixed_bfloat16", "tracking.enabled=false").code == 0
-    done = here("export", "latest", "--format", "onnx", "--out", tmp_path / "out")
-    assert done.code == 0, done.err
+    here.run("export", "latest", "--format", "onnx", "--out", tmp_path / "out")
     assert "The weights are float32." in (tmp_path / "out/README.md").read_text()
     assert "probabilities" in example_of(tmp_path / "out")

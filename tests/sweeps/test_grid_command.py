@@ -44,8 +44,7 @@ class Swept(NamedTuple):
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory, empty_store, no_figures) -> Swept:
     here = CommandsHere(tmp_path_factory.mktemp("swept"), empty_store)
-    outcome = here(*GRID)
-    assert outcome.code == 0, outcome.err
+    outcome = here.run(*GRID)
     return Swept(here, sweep_folder(here), outcome, here(*GRID))
 
 
@@ -94,8 +93,7 @@ def test_changing_one_value_trains_only_new_runs(swept):
     assert (code, err) == (0, "")
     assert out.count("not run") == 2 and "2 of 4 jobs would run." in out
     assert len([*(attnlab.runs / "sweeps").iterdir()]) == 1
-    code, out, err = attnlab(*changed, UNTRACKED)
-    assert code == 0, err
+    err = attnlab.run(*changed, UNTRACKED).err
     assert err.startswith("attnlab: 4 jobs: 2 done before, 0 failed before, 2 to run\n")
     new = set(attnlab.run_folders()) - set(before)
     seeds = [json.loads((folder / "metrics.json").read_text())["seed"] for folder in new]
@@ -104,16 +102,14 @@ def test_changing_one_value_trains_only_new_runs(swept):
 
 def test_a_sweep_ends_with_what_comes_next_and_a_restart_says_which_jobs_continue(here):
     command = ("-m", *SMALL, "model.units=3,4", UNTRACKED)
-    code, out, err = here(*command)
-    assert code == 0, err
+    out = here.run(*command).out
     words = out.splitlines()[-1].removeprefix("next: attnlab ").split()
     assert words[:5] == ["compare", "--sweep", sweep_folder(here).name, "--by", "model.units"]
     compared = here(*words)
     assert compared.code == 0 and "too few seeds" in compared.out, compared.err
     path = Path(table(sweep_folder(here))[1]["folder"], "status.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "state": "killed"}))
-    code, _, err = here(*command)
-    assert code == 0, err
+    err = here.run(*command).err
     assert "attnlab: model.units=4: was killed, continues after epoch 2\n" in err
 
 
@@ -140,11 +136,10 @@ def test_failing_jobs_do_not_stop_the_others(here):
 
 def test_a_saved_configuration_can_be_swept(swept, here):
     source = table(swept.folder)[0]["folder"]
-    code, out, err = here(
+    here.run(
         *("-m", "--config-path", source, f"paths.runs={here.runs}", "seed=7,8", UNTRACKED),
         "sweep.name=again",
     )
-    assert code == 0, err
     assert states(here) == ["completed"] * 2 and sweep_folder(here).name == "again"
 
 
@@ -186,14 +181,12 @@ def test_a_killed_sweep_trains_only_missing_runs(attnlab, empty_store):
     first = attnlab.run_folders()[0] / "status.json"
     before = json.loads(first.read_text())
     assert before["state"] == "completed"
-    code, out, err = here(*command)
-    assert code == 0, err
+    here.run(*command)
     assert states(attnlab) == ["completed"] * 2 and len(weights()) == 40
     # The process that copies a run adds only the id.
     assert json.loads(first.read_text())["updated"] == before["updated"]
     # If the kill came before the first job's copy was complete, `runs sync` completes it.
-    code, out, err = here("runs", "sync")
-    assert code == 0, err
+    here.run("runs", "sync")
     # One MLflow run for each job, and one for the sweep.
     names = query(attnlab, "select name, status from runs order by name")
     expected = ("fib-none-s0", "fib-none-s1", sweep_folder(attnlab).name)
@@ -211,8 +204,7 @@ def test_a_killed_parallel_sweep_continues_to_the_same_bits(attnlab, tmp_path_fa
     command = ("-m", *SMALL, *words, "trainer.checkpoint_every_seconds=0", *JOBLIB)
     killed(attnlab, *command, when=lambda: len(begun(attnlab)()) == 2)
     # Jobs that still run in a process of the killed command are waited for.
-    code, out, err = attnlab(*command)
-    assert code == 0, err
+    attnlab.run(*command)
     whole = CommandLine(tmp_path_factory.mktemp("whole"))
     assert whole(*command).code == 0
     assert states(attnlab) == ["completed"] * 3
@@ -254,8 +246,7 @@ def test_an_interrupted_sweep_says_what_is_left(attnlab, launcher):
 @pytest.mark.slow
 def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
     patience = "tracking.timeout=300"
-    code, out, err = attnlab("-m", *SMALL, "trainer.epochs=3", "seed=range(16)", *JOBLIB, patience)
-    assert code == 0, err
+    err = attnlab.run("-m", *SMALL, "trainer.epochs=3", "seed=range(16)", *JOBLIB, patience).err
     assert "MLflow" not in err
     assert states(attnlab) == ["completed"] * 16
     assert len(query(attnlab, "select * from experiments where name = 'fib'")) == 1
@@ -270,12 +261,10 @@ def test_sixteen_jobs_two_at_a_time_lose_nothing(attnlab):
 @pytest.mark.slow
 def test_another_launcher_of_hydra_runs_each_job_in_its_own_process(attnlab):
     command = ("-m", *SMALL, "seed=0,1", "hydra/launcher=submitit_local", UNTRACKED)
-    code, out, err = attnlab(*command)
-    assert code == 0, err
+    err = attnlab.run(*command).err
     assert states(attnlab) == ["completed"] * 2
     assert [line.partition("  ")[0] for line in ended_jobs(err)] == ["1/2", "2/2"]
-    code, out, err = attnlab(*command[:-3], "seed=0,1,2", *command[-2:])
-    assert code == 0, err
+    attnlab.run(*command[:-3], "seed=0,1,2", *command[-2:])
     assert states(attnlab) == ["completed"] * 3
 
 

@@ -78,8 +78,7 @@ def test_a_killed_command_continues_to_the_same_bits(attnlab, on_cluster, tmp_pa
         process.communicate()
     whole = CommandLine(tmp_path_factory.mktemp("whole"))
     for line in (attnlab, whole):
-        code, out, err = line(*command)
-        assert code == 0, err
+        line.run(*command)
     assert_same_runs(attnlab, whole)
 
 
@@ -95,7 +94,6 @@ def test_a_lost_node_costs_its_own_job_which_the_same_command_resumes(attnlab, c
     assert sorted(row["state"] for row in table(sweep_folder(attnlab))) == ["completed", "killed"]
     assert err.endswith("1 of 2 jobs are not done; the same command runs them\n")
     folders = attnlab.run_folders()
-    code, out, err = attnlab(*command)
-    assert code == 0, err
+    attnlab.run(*command)
     assert attnlab.run_folders() == folders
     assert states(attnlab) == ["completed"] * 2

@@ -33,11 +33,9 @@ def by_rate(attnlab) -> list[Path]:
 
 @pytest.mark.slow
 def test_a_search_continues_with_more_trials(here):
-    code, out, err = here(*SEARCH, "search.trials=2")
-    assert code == 0, err
+    here.run(*SEARCH, "search.trials=2")
     assert states(here) == ["completed"] * 2
-    code, out, err = here(*SEARCH, "search.trials=3")
-    assert code == 0, err
+    out = here.run(*SEARCH, "search.trials=3").out
     assert states(here) == ["completed"] * 3
     rows = table(sweep_folder(here))
     assert sorted(row["number"] for row in rows) == ["0", "1", "2"]
@@ -103,8 +101,7 @@ def test_a_search_for_two_metrics_lists_the_trials_that_nothing_beats(here):
     space = "search.space={model.units: {int: [2, 4]}}"
     metrics = ("search.metrics=[best_value,parameters]", "search.sampler=random")
     small = [word for word in SMALL if not word.startswith("model.units")]
-    code, out, err = here("-m", *small, space, *metrics, "search.trials=6", UNTRACKED)
-    assert code == 0, err
+    out = here.run("-m", *small, space, *metrics, "search.trials=6", UNTRACKED).out
     assert "\nbest: trial " in out
     assert (sweep_folder(here) / "plots" / "pareto_front.png").exists()
 

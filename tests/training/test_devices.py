@@ -80,15 +80,12 @@ def test_two_devices_train_to_the_weights_of_one():
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "then"), [(2, 1), (1, 2)])
 def test_a_run_resumes_on_another_number_of_devices(attnlab, first, then):
-    code, _, err = attnlab(*SMALL, "trainer.epochs=3")
-    assert code == 0, err
+    attnlab.run(*SMALL, "trainer.epochs=3")
     (whole,) = attnlab.run_folders()
     begun = ["trainer.epochs=2", f"trainer.devices={first}"] + ["trainer.jit=true"] * (first == 1)
-    code, _, err = attnlab(*SMALL, *begun)
-    assert code == 0, err
+    attnlab.run(*SMALL, *begun)
     (resumed,) = {*attnlab.run_folders()} - {whole}
-    code, _, err = attnlab("resume", resumed, "trainer.epochs=3", f"trainer.devices={then}")
-    assert code == 0, err
+    attnlab.run("resume", resumed, "trainer.epochs=3", f"trainer.devices={then}")
     for epoch in (2, 3):
         name = Path("weights", f"epoch_{epoch:03d}.weights.h5")
         resumed_weights, whole_weights = weights(resumed / name), weights(whole / name)

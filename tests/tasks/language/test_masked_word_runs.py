@@ -58,8 +58,7 @@ def test_a_run_learns_and_reports_its_result(trained_lab):
 
 def test_words_are_filled_in(trained_lab):
     texts = ("The old [MASK] sleeps", "we [MASK] green [MASK]")
-    code, out, err = trained_lab("fill", "latest", *texts)
-    assert code == 0, err
+    out = trained_lab.run("fill", "latest", *texts).out
     first, second = out.splitlines()
     assert first.startswith("The old ") and first.endswith(" sleeps")
     assert "[MASK]" not in out and second.split()[0::2] == ["we", "green"]
