@@ -7,8 +7,11 @@ import io
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -42,6 +45,22 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
     assert line.startswith("attnlab: ")
     for word in words:
         assert word in line
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def answer_of(address: str) -> bytes:
+    """The answer of a web server, which may be about to start."""
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as reply:
+                return reply.read()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer")
 
 
 class CommandLine:

@@ -241,8 +241,8 @@ def test_a_full_disk_costs_files_and_not_the_result(attnlab, small_disk):
 
 
 def test_a_tracking_server_that_does_not_answer_costs_a_warning(here, caplog):
-    server = "tracking.uri=http://127.0.0.1:9"
-    out = here.run(*SMALL, "trainer.epochs=1", server).out
+    server = ("tracking.uri=http://127.0.0.1:9", "tracking.timeout=240")
+    out = here.run(*SMALL, "trainer.epochs=1", *server).out
     (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert warning.message.startswith("MLflow's copy of ")
     (folder,) = here.run_folders()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from command_line import answer_of, free_port
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -29,27 +27,12 @@ pytestmark = [
 def server(attnlab) -> Iterator[str]:
     """The address of `attnlab ui` over the runs of a sweep."""
     attnlab.run(*SWEEP, *SETTINGS)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
+    port = free_port()
     with attnlab.start("ui", "--port", port) as process:
-        until(lambda: urllib.request.urlopen(address, timeout=1).status == 200)
-        assert process.stdout is not None
+        assert answer_of(f"http://127.0.0.1:{port}")
         yield process.stdout.readline().split()[3]  # MLflow UI at ADDRESS
         process.terminate()
         process.communicate()
-
-
-def until(answers) -> None:
-    """Wait until a function answers without an error."""
-    for attempt in range(120):
-        try:
-            answers()
-            return
-        except OSError:
-            time.sleep(0.5 + attempt / 100)
-    raise AssertionError("the server does not answer")
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from compared_runs import only
 
-from attnlab.cli import main
 from attnlab.comparison.tables import differences_table, results_table
 from attnlab.config import settings
 from attnlab.tasks.kinds import kinds
@@ -22,9 +20,8 @@ def test_every_setting_metric_and_column_is_explained(three_groups):
     assert [name for name in names if not settings.term(name)] == []
 
 
-def test_a_setting_is_explained(capsys):
-    assert main(["explain", "window"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+def test_a_setting_is_explained(here):
+    assert here.run("explain", "window").out.splitlines() == [
         "attention.window  (attention=luong_local)",
         "    D: number of memory steps on each side of the centre",
         "    a whole number at least 1; default 10",
@@ -35,39 +32,30 @@ def test_a_setting_is_explained(capsys):
     ]
 
 
-def test_defaults_are_those_of_each_task(capsys):
-    assert main(["explain", "trainer.epochs=3"]) == 0
-    out = capsys.readouterr().out
+def test_defaults_are_those_of_each_task(here):
+    out = here.run("explain", "trainer.epochs=3").out
     others = "4 with task=answer; 15 with task=classify; "
     others += "100 with task=digits; 5 with task=ett,masked_words; 2 with task=language; "
     others += "40 with task=series,sunspots; 12 with task=translate"
     assert out.endswith(f"default 30; {others}\n")
 
 
-def test_a_group_lists_its_options_with_their_formulas(capsys):
-    assert main(["explain", "attention"]) == 0
-    out = capsys.readouterr().out
+def test_a_group_lists_its_options_with_their_formulas(here):
+    out = here.run("explain", "attention").out
     assert "attention=bahdanau\n    e_ts = v' tanh(W s_t + U h_s): additive attention." in out
-    assert main(["explain", "experiment"]) == 0
-    assert "experiment=book_fib_attention\n    " in capsys.readouterr().out
+    assert "experiment=book_fib_attention\n    " in here.run("explain", "experiment").out
 
 
-def test_without_a_word_all_keys_are_listed(capsys):
-    assert main(["explain"]) == 0
-    keys = capsys.readouterr().out.splitlines()
+def test_without_a_word_all_keys_are_listed(here):
+    keys = here.run("explain").out.splitlines()
     assert keys[:2] == ["seed", "trainer.epochs"] and "data.limit" in keys
     assert len(keys) == len(set(keys))
 
 
-@pytest.mark.parametrize(
-    ("word", "start"),
-    [
+def test_a_metric_or_a_column_is_explained(here):
+    for word, start in (
         ("item test", "item test: would other test items"),
         ("test_bleu", "BLEU, chrF: how many n-grams"),
-    ],
-)
-def test_a_metric_or_a_column_is_explained(capsys, word, start):
-    assert main(["explain", *word.split()]) == 0
-    first, second, *_ = capsys.readouterr().out.splitlines()
-    assert first == f"{word}, in results"
-    assert second.startswith(f"    {start}")
+    ):
+        first, second, *_ = here.run("explain", *word.split()).out.splitlines()
+        assert first == f"{word}, in results" and second.startswith(f"    {start}")

@@ -6,7 +6,7 @@ import os
 import shutil
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, assert_refused
 from run_folders import mlflow_runs, write_run
 
 from attnlab.records.mlflow import connect, copy, store_uri
@@ -65,12 +65,10 @@ def test_rm_refuses_what_is_unclear(attnlab, here):
         (["--yes"], "RUN: name runs, or give filters"),
         (["--yes", "latest", "--failed"], "RUN: name runs, or give filters"),
     ):
-        done = here("runs", "rm", *words)
-        assert done.code == 2 and said in done.err
+        assert_refused(here("runs", "rm", *words), said)
     (first / "status.json").write_text("{")
     shutil.copytree(first, first.parents[1] / "dot" / first.name)
-    done = here("runs", "rm", first.name, "--yes")
-    assert done.code == 2 and "fits 2 runs" in done.err
+    assert_refused(here("runs", "rm", first.name, "--yes"), "fits 2 runs")
     assert {*before} < {*attnlab.run_folders()} and len(mlflow_runs(attnlab.runs)) == 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from command_line import assert_refused
 from run_folders import write_run
 
 TEXT = (
@@ -35,8 +36,7 @@ def test_a_wrong_request_gets_one_sentence(lab):
         (("article.txt", "--encoder", "latest"), "--encoder: latest: expected a completed run"),
         (("article.txt", "--encoder", "."), "--encoder: expected the folder of a run of"),
     ):
-        code, _, err = lab("summarize", *words)
-        assert code == 2 and message in err and err.count("\n") == 1, err
+        assert_refused(lab("summarize", *words), message)
 
 
 def test_a_name_that_may_be_a_presets_is_opened_by_keras_hub(lab):

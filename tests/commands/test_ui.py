@@ -7,26 +7,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 
 import pytest
+from command_line import answer_of, assert_refused, free_port
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
-def test_ui_needs_a_store(here, tmp_path):
-    done = here("ui")
-    assert done.code == 2 and "mlflow.db' does not exist. Train a run first" in done.err
-
-
-def test_ui_refuses_a_remote_server(here, monkeypatch):
+def test_ui_needs_a_store_that_is_no_server(here, monkeypatch):
+    assert_refused(here("ui"), "mlflow.db' does not exist. Train a run first")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example")
-    done = here("ui")
-    assert done.code == 2 and "is a server: open it in a browser" in done.err
+    assert_refused(here("ui"), "is a server: open it in a browser")
 
 
 def test_ui_reports_a_port_in_use_and_an_unknown_host(here, empty_store):
@@ -49,19 +38,9 @@ def test_ui_serves_until_it_is_stopped_and_leaves_no_server(tmp_path, empty_stor
         words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
+        assert answer_of(f"http://127.0.0.1:{port}/health") == b"OK"
     finally:
         server.send_signal(number)
         out, err = server.communicate(timeout=60)
     assert f"http://127.0.0.1:{port}" in out and "Traceback" not in err
     socket.create_server(("127.0.0.1", port)).close()
-
-
-def answers(address):
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(address, timeout=5) as reply:
-                return reply.read()
-        except OSError:
-            time.sleep(0.1)
-    return None

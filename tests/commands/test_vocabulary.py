@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from compared_runs import write_group
+from run_folders import write_run
 
-from attnlab.cli import main
-from attnlab.records.run_directory import RunDirectory
 from attnlab.text.tokenizers import Tokenizer
 
 SENTENCES = ["the old dog", "the dogs and the king", "the king"]
@@ -15,31 +13,22 @@ SENTENCES = ["the old dog", "the dogs and the king", "the king"]
 @pytest.fixture
 def run(tmp_path):
     """A run without a vocabulary."""
-    write_group(tmp_path, "bahdanau", [0.5])
-    (folder,) = tmp_path.glob("*/*/*")
-    run = RunDirectory.open(folder)
-    run.assets.mkdir(exist_ok=True)
-    return run
+    return write_run(tmp_path)
 
 
-def said(capsys, *words) -> list[str]:
-    assert main(["vocabulary", *map(str, words)]) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def test_unknown_words_have_nearest_known_words(run, capsys):
+def test_unknown_words_have_nearest_known_words(run, here):
     Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "tokenizer.json")
-    assert said(capsys, run.path, "king", "Dog", "moon", "the king") == [
+    assert here.run("vocabulary", run.path, "king", "Dog", "moon", "the king").out.splitlines() == [
         *("king\tknown", "Dog\tunknown; nearest: dog, dogs", "moon\tunknown"),
         "the king\tknown as 2 tokens: the king",
     ]
-    (line,) = said(capsys, run.path)
+    (line,) = here.run("vocabulary", run.path).out.splitlines()
     assert line.startswith("10 entries, tokenizer word; most frequent: the, king, ")
 
 
-def test_each_language_has_its_own_vocabulary(run, capsys):
+def test_each_language_has_its_own_vocabulary(run, here):
     Tokenizer.fit(SENTENCES, kind="word").save(run.assets / "source_tokenizer.json")
     Tokenizer.fit(["der Hund"], kind="bpe").save(run.assets / "target_tokenizer.json")
-    assert said(capsys, run.path, "dog") == [
+    assert here.run("vocabulary", run.path, "dog").out.splitlines() == [
         *("source\tdog\tknown", "target\tdog\tknown as 4 tokens: ␣ d ·o ·g"),
     ]

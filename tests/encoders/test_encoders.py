@@ -7,6 +7,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from command_line import assert_refused
 from same_runs import assert_resumes_to_the_same_bits
 
 from attnlab.config.options import option_content
@@ -220,11 +221,9 @@ def test_settings_that_dont_fit_are_refused_in_one_sentence(here, run):
         ([f"model.path={run}", "attention=bahdanau"], "attention.name: expected multi_head"),
         ([f"model.path={run}", "task.encoder=null"], "task.encoder: expected"),
     ):
-        code, _, err = here(*CLASSIFY, *words)
-        assert code == 2 and said in err, err
+        assert_refused(here(*CLASSIFY, *words), said)
     zoo = ("data=table", "data.path=zoo.csv", f"model.path={run}")
-    code, _, err = here("task=classify", "model=pretrained", *zoo)
-    assert code == 2 and "which doesn't know 100% of them" in err, err
+    assert_refused(here("task=classify", "model=pretrained", *zoo), "doesn't know 100% of them")
 
 
 def test_a_run_of_another_task_is_refused(tmp_path, run):

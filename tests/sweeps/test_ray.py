@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import signal
-import socket
 
 import pytest
-from command_line import ROOT, CommandLine
+from command_line import ROOT, CommandLine, free_port
 from same_runs import assert_same_runs
 from sweep_examples import ENDLESS, SMALL, UNTRACKED, states, sweep_folder, table, wait_for
 
@@ -16,9 +15,7 @@ FINITE = ("trainer.batch_size=1", "trainer.epochs=80", "trainer.checkpoint_every
 
 def test_an_address_that_does_not_answer_is_refused_at_once(here):
     pytest.importorskip("ray")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     code, _, err = here("-m", *SMALL, "seed=0,1", RAY, f"hydra.launcher.address={address}")
     assert code == 2
     assert f"hydra.launcher.address={address}: no Ray cluster answers: " in err
