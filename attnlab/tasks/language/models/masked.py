@@ -43,7 +43,7 @@ class MaskedWordModel(InMemoryModel):
         width = self.encoder.width
         self.transform = keras.layers.Dense(width, activation="gelu", name="transform")
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, name="norm")
-        self.choices = keras.random.SeedGenerator()
+        self.seed_generator = keras.random.SeedGenerator()
 
     @property
     def fixed_length(self) -> int | None:
@@ -91,7 +91,7 @@ class MaskedWordModel(InMemoryModel):
         return ops.cast(places, "int32"), ops.minimum(ops.maximum(counts, 1), numbers)
 
     def _draw(self, draw, shape, **limits):
-        return draw_rows(lambda shape: draw(shape, seed=self.choices, **limits), shape)
+        return draw_rows(lambda shape: draw(shape, seed=self.seed_generator, **limits), shape)
 
     def _hide(self, tokens, places, counts):
         """Return rows whose tokens at chosen places are masked, replaced, or stay."""
