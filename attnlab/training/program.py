@@ -237,8 +237,8 @@ class Compiled:
         ]
         return [np.concatenate([output.numpy() for output in outputs])]
 
-    def attend(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
-        """Return the model's attention weights for some inputs; see `Forecaster.attend`."""
+    def attention_weights(self, values: list[np.ndarray], inputs: np.ndarray) -> np.ndarray | None:
+        """Return the model's attention weights for some inputs; None without attention."""
         weights = self._attend([tf.constant(value) for value in values], tf.constant(inputs))
         return None if weights is None else weights.numpy()
 
@@ -289,7 +289,7 @@ class Compiled:
 
     def _attend_batch(self, values, inputs):
         with substitute_values(self.model.trainable_variables, values):
-            return self.model.attend(inputs)
+            return self.model.attention_weights(inputs)
 
 
 class Program:
@@ -403,9 +403,9 @@ class Program:
             outputs = self.stack.submit(self.compiled, request, self.width)
         return outputs[: len(rows)][np.argsort(order)]
 
-    def attend(self, inputs: np.ndarray) -> np.ndarray | None:
-        """Return the model's attention weights for some inputs; see `Forecaster.attend`."""
-        return self.compiled.attend(self._trained_values(), inputs)
+    def attention_weights(self, inputs: np.ndarray) -> np.ndarray | None:
+        """Return the model's attention weights for some inputs; None without attention."""
+        return self.compiled.attention_weights(self._trained_values(), inputs)
 
     def evaluate(self, rows: np.ndarray) -> float:
         """Return the mean loss over some rows, each with equal weight."""

@@ -71,7 +71,7 @@ class InMemoryModel(keras.Model):
         """Return the outputs (B, ...) of one run from its part of the result of `encode`."""
         return self(*encoded, training=training)
 
-    def attend(self, inputs: Any) -> Any:
+    def attention_weights(self, inputs: Any) -> Any:
         """Return the attention weights for some inputs; None without attention."""
         return None
 

@@ -127,7 +127,7 @@ def test_the_class_token_reads_the_text_and_no_padding(source):
     model = classifier(source)
     short, long = np.array([[5, 6, 7]], "int32"), np.array([[5, 6, 7, 0, 0, 0, 0]], "int32")
     np.testing.assert_allclose(model(short), model(long), atol=1e-6)
-    weights = np.asarray(model.attend(long))
+    weights = np.asarray(model.attention_weights(long))
     assert weights.shape == (1, 2, 1, 7) and not weights[..., 3:].any()
     assert (weights.sum(-1) < 1).all() and (weights[..., :3] > 0).all()
 
@@ -175,7 +175,7 @@ def test_a_reader_reads_a_question_and_a_text_without_the_gap_between(source):
         reader.output_layer.set_weights([np.ones((8, 2)) * [1, -1], np.zeros(2)])
         row = [2, *question, 3, *[0] * (places - len(question) - 1), *text, *[0] * (5 - len(text))]
         tokens = np.array([row], "int32")
-        return np.asarray(reader(tokens)), np.asarray(reader.attend(tokens)), reader
+        return np.asarray(reader(tokens)), np.asarray(reader.attention_weights(tokens)), reader
 
     near, weights, reader = logits([7, 8], 3, [5, 6, 9])
     far = logits([7, 8], 6, [5, 6, 9])

@@ -55,7 +55,7 @@ class AnsweringLearner(InMemoryLearner):
         windows = np.isin(whole.rows.owners, numbers)
         predicted = task.predicted_answers(self.predict(self.rows["test"][windows]), part)
         arrays = attention_on_questions(
-            part, predicted, task.question_places, task.words, self.attend
+            part, predicted, task.question_places, task.words, self.attention_weights
         )
         if arrays is None:
             return None

@@ -55,7 +55,7 @@ class Reader(InMemoryModel):
         mask = self.without_question(ops.not_equal(tokens, PAD))
         return ops.where(mask[:, None], logits, _NEVER)
 
-    def attend(self, tokens):
+    def attention_weights(self, tokens):
         """Return attention weights (B, H, P, Q) of the text on the question, or None."""
         return self._features(tokens, training=False)[1]
 

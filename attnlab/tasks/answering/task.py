@@ -197,7 +197,7 @@ class Answer(TextTask):
         places = () if predicted.start is None else (RightAnswer(predicted.start, predicted.text),)
         part = self.part_of([Question("", question, text, places)])
         return attention_on_questions(
-            part, [predicted], self.question_places, self.words, model.attend
+            part, [predicted], self.question_places, self.words, model.attention_weights
         )
 
     def serve(self, model: keras.Model, inputs: Any = None) -> np.ndarray:

@@ -48,7 +48,7 @@ class ClassificationLearner(InMemoryLearner):
         test, classes = self._task.data.parts["test"], np.array(self._task.classes)
         numbers = example_rows(len(test))
         inputs = test.inputs[numbers]
-        weights = self.attend(inputs)
+        weights = self.attention_weights(inputs)
         if weights is None:
             return None
         predicted = self.predict(self.rows["test"][numbers]).argmax(axis=-1)

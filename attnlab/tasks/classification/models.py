@@ -61,7 +61,7 @@ class Classifier(InMemoryModel):
         features, _ = self._read_texts(tokens, training)
         return ops.cast(self.output_layer(self.dropouts[1](features, training=training)), "float32")
 
-    def attend(self, tokens):
+    def attention_weights(self, tokens):
         """Return attention weights (B, H, T, S) on the tokens; None without attention."""
         output = self._read_texts(tokens, training=False)[1]
         return None if output is None else output.weights
@@ -235,7 +235,7 @@ class PretrainedClassifier(FineTuned, InMemoryModel):
         features = self.dropout(encoded.vectors[:, 0], training=training)
         return ops.cast(self.output_layer(features), "float32")
 
-    def attend(self, tokens):
+    def attention_weights(self, tokens):
         """Return the last layer's weights of START on the words, (B, H, 1, S).
 
         Rows sum to less than 1; the rest is on START and END.

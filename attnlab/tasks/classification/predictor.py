@@ -104,7 +104,7 @@ class ClassPredictor(Predictor):
         if not self._has_images and not items[0].strip():
             raise RequestError("--attention: the text has no words; give one with words.")
         inputs = np.stack(items) if self._has_images else self.task.tokens(items)
-        weights = self.model.attend(inputs)
+        weights = self.model.attention_weights(inputs)
         if weights is None:
             return None
         classes = np.array([result["class"] for result in results], object)

@@ -112,7 +112,7 @@ class VisionTransformer(InMemoryModel):
         vectors = self.final_norm(self._encode(images, training)[0])
         return ops.cast(self.output_layer(vectors[:, 0]), "float32")
 
-    def attend(self, images):
+    def attention_weights(self, images):
         """Return attention maps over the patches, (B, 1 + H, rows, columns).
 
         First the rollout through all layers, then the heads of the last layer. The query is the

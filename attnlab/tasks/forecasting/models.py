@@ -130,7 +130,7 @@ class Forecaster(InMemoryModel, ABC):
             return forecast
         return forecast + level[0] if self.normalization == "last" else forecast * level[0]
 
-    def attend(self, history):
+    def attention_weights(self, history):
         """Return attention weights (B, H, T, S); None if the model has no attention."""
         window, encoded, *_ = self.encode(history, False)
         return self._network(encoded, self._linear_terms(window), False)[1]
@@ -301,7 +301,7 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         steps = ops.reshape(steps, (-1, len(self.ahead) * self.at_once))
         return steps[:, : self.horizon], None
 
-    def attend(self, history):
+    def attention_weights(self, history):
         """Return attention weights (B, H, T, S), with a query per decoder step."""
         if self.reads == "state":
             return None
@@ -309,11 +309,11 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         _, queries = self._decode_steps(encoded, self._linear_terms(window), False)
         memory = self.attention.project(encoded[0].states)
         # One at a time: a mechanism may treat several queries as consecutive positions.
-        look = partial(self._look, memory=memory, training=False)
+        look = partial(self._attend, memory=memory, training=False)
         weights = ops.map(lambda query: look(query[:, None]).weights, ops.swapaxes(queries, 0, 1))
         return ops.moveaxis(weights[..., 0, :], 0, 2)
 
-    def _look(self, query, memory: ProjectedMemory, training) -> AttentionOutput:
+    def _attend(self, query, memory: ProjectedMemory, training) -> AttentionOutput:
         last = memory.values.shape[-2] - 1
         return self.attention(query, memory, start_index=last, training=training)
 
@@ -326,7 +326,7 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         def look(query):
             if self.reads == "state":
                 return None
-            return self._look(query[:, None], memory, training).context[:, 0]
+            return self._attend(query[:, None], memory, training).context[:, 0]
 
         def step(index, state, entering):
             (cells, newest), (linear_parts, drops) = state, entering
@@ -415,7 +415,7 @@ class ForecastLearner(InMemoryLearner):
         test = self._task.splits.parts["test"]
         rows = test.spread(MOST_ITEMS)
         windows = test.take(rows[np.argsort(test.index[rows], kind="stable")])
-        weights = self.attend(windows.history)
+        weights = self.attention_weights(windows.history)
         if weights is None:
             return None
         weights = np.asarray(weights, np.float32)[:, :_MOST_HEADS]

@@ -46,7 +46,7 @@ def recorded_examples(
         np.array([*best.tokens, END])[: max(len(source), len(reference)) + _LONGER]
         for source, reference, (best, *_) in zip(sources, references, search(sources), strict=True)
     ]
-    weights = model.attend(
+    weights = model.attention_weights(
         pad_rows(sources), pad_rows([np.array([START, *target[:-1]]) for target in targets])
     )
     if weights is None:
@@ -130,7 +130,7 @@ def alignment(
     pairs: list[list[tuple[frozenset[Link], frozenset[Link]]]] = [[], []]  # by shift
     for first in range(0, min(len(sources), _MOST), _BATCH):
         rows = np.arange(first, min(first + _BATCH, len(sources), _MOST))
-        cross = model.attend(*pad_pairs(model, part, rows))
+        cross = model.attention_weights(*pad_pairs(model, part, rows))
         if cross is None:
             return None
         for weights, row in zip(cross, rows, strict=True):

@@ -89,7 +89,7 @@ def copied_words(
     lengths = [max(len(sources[place]), len(targets[place]) + 1) for place in places]
     for batch in plan_batches(lengths, _TOGETHER, beam=1):
         chosen = [places[number] for number in batch]
-        cross = model.attend(
+        cross = model.attention_weights(
             pad_rows([sources[place] for place in chosen]),
             pad_rows([np.array([START, *targets[place]]) for place in chosen]),
         )
@@ -141,7 +141,7 @@ class SentenceTranslator:
         Step t predicts target token t; END is the last token of both sides.
         """
         target = np.array([[START, *translation.target]])
-        weights = self.model.attend(translation.source[None], target)
+        weights = self.model.attention_weights(translation.source[None], target)
         return None if weights is None else weights[0]
 
     def pieces(self, translation: Translation) -> tuple[list[str], list[str]]:

@@ -88,7 +88,7 @@ def assert_each_place_has_a_logit_that_depends_on_its_own_row(reader):
 
 
 def assert_the_text_attends_to_the_words_of_the_question(reader, model, attention):
-    weights = reader.attend(TOKENS)
+    weights = reader.attention_weights(TOKENS)
     if attention == "none":
         assert weights is None
         return

@@ -78,7 +78,7 @@ def assert_padding_changes_nothing(classifier):
 
 
 def assert_attention_is_only_on_the_words_of_each_text(classifier, attention):
-    weights = classifier.attend(TOKENS)
+    weights = classifier.attention_weights(TOKENS)
     if attention == "none":
         assert weights is None
         return
@@ -155,7 +155,7 @@ def test_the_query_is_the_last_state_of_a_text():
             classifier(TOKENS)[row], features @ kernel + bias, rtol=1e-4, atol=1e-5
         )
         np.testing.assert_allclose(
-            classifier.attend(TOKENS)[row, 0, 0, :length], weights, rtol=1e-4, atol=1e-6
+            classifier.attention_weights(TOKENS)[row, 0, 0, :length], weights, rtol=1e-4, atol=1e-6
         )
 
 

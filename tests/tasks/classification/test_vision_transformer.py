@@ -102,7 +102,7 @@ def test_the_base_model_has_the_papers_number_of_parameters():
 
 def test_the_class_tokens_attention_is_that_of_its_layer():
     model = make()
-    weights = np.array(model.attend(IMAGES))
+    weights = np.array(model.attention_weights(IMAGES))
     assert weights.shape == (4, 1 + HEADS, 2, 3) and (weights > 0).all()
     layers = []
     vectors = model._embed(IMAGES)

@@ -156,7 +156,7 @@ def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
     expected, result = (tape.gradient(loss, [history, *encoder]) for loss in losses)
     for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
-    weights = model.attend(history)
+    weights = model.attention_weights(history)
     if attention == "none":
         assert weights is None
     else:
@@ -164,7 +164,7 @@ def test_it_is_a_loop_over_the_cells_of_keras(attention, kind, changes):
 
 
 def test_the_query_of_all_steps_is_at_the_end_of_the_history():
-    weights = np.asarray(make("luong_local", alignment="monotonic").attend(HISTORY))
+    weights = np.asarray(make("luong_local", alignment="monotonic").attention_weights(HISTORY))
     assert weights.shape == (len(HISTORY), 1, STEPS, S)
     assert (weights[..., : S - 3] == 0).all() and (weights[..., S - 3 :] > 0).all()
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)

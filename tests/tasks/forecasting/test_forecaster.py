@@ -115,14 +115,14 @@ def test_weights_can_be_saved_and_loaded(model, attention, tmp_path):
 
 
 def assert_attention_is_of_each_window(forecaster, attention):
-    weights = forecaster.attend(HISTORY)
+    weights = forecaster.attention_weights(HISTORY)
     if attention == "none":
         assert weights is None
         return
     weights = np.asarray(weights)
     assert (weights.shape[0], weights.shape[-1]) == (len(HISTORY), S)
     np.testing.assert_array_less(weights.sum(-1), 1 + 1e-5)
-    np.testing.assert_allclose(forecaster.attend(HISTORY[2:3]), weights[2:3], atol=1e-6)
+    np.testing.assert_allclose(forecaster.attention_weights(HISTORY[2:3]), weights[2:3], atol=1e-6)
 
 
 @by_few
@@ -195,8 +195,8 @@ def test_normalization_forecasts_each_window_in_its_own_scale(at_once):
     scale = np.abs(HISTORY).mean(axis=1, keepdims=True) + 0.05
     expected = raw(HISTORY / scale).numpy() * scale[:, 0]
     np.testing.assert_allclose(normalized(HISTORY), expected, rtol=1e-4, atol=1e-5)
-    weights = raw.attend(HISTORY / scale)
-    np.testing.assert_allclose(normalized.attend(HISTORY), weights, rtol=1e-4, atol=1e-6)
+    weights = raw.attention_weights(HISTORY / scale)
+    np.testing.assert_allclose(normalized.attention_weights(HISTORY), weights, rtol=1e-4, atol=1e-6)
     assert np.isfinite(normalized(np.zeros_like(HISTORY))).all()
 
 

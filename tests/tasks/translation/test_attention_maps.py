@@ -108,10 +108,10 @@ def looking(*, late: int = 0, layers: int = 1):
                 weights[row, -1, 0, step + late, words - 1 - step] = 1.0
         return weights
 
-    return SimpleNamespace(attend=attend, fixed_length=None, max_positions=None)
+    return SimpleNamespace(attention_weights=attend, fixed_length=None, max_positions=None)
 
 
-BLIND = SimpleNamespace(attend=lambda *_: None, fixed_length=None, max_positions=None)
+BLIND = SimpleNamespace(attention_weights=lambda *_: None, fixed_length=None, max_positions=None)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Looking:
 
     fixed_length = max_positions = None
 
-    def attend(self, source, target):
+    def attention_weights(self, source, target):
         assert (source[:, 0] > 0).all() and (target[:, 0] > 0).all()
         steps, width = target.shape[1], source.shape[1]
         weights = np.zeros((len(source), steps, width))
@@ -60,14 +60,14 @@ def test_the_word_with_the_largest_weight_at_the_step_is_copied():
 def test_the_mean_over_layers_and_heads_decides():
     model, cross = Looking(), np.zeros((1, 1, 3, 2, 5))
     cross[0, 0, :, 0] = [[0.9, 0.1, 0, 0, 0], [0, 0.6, 0.4, 0, 0], [0, 0.6, 0.4, 0, 0]]
-    model.attend = lambda source, target: cross
+    model.attention_weights = lambda source, target: cross
     assert copied([written(True)], TEXTS[:1], model) == [["see"]]
     cross[..., 3] = 1  # punctuation is no word
     assert copied([written(True)], TEXTS[:1], model) == [["see"]]
 
 
 def test_nothing_is_copied_without_attention_or_word_tokens():
-    model = SimpleNamespace(attend=lambda source, target: None)
+    model = SimpleNamespace(attention_weights=lambda source, target: None)
     assert copied([written(True)], TEXTS[:1], model) == [[]]
     characters = Tokenizer.fit(["I see"], kind="char")
     assert copied([written(True)], TEXTS[:1], tokenizer=characters) == [[]]

@@ -141,7 +141,7 @@ class Translator(keras.Model, ABC):
         memory = self.encode(source, training=training)
         return self.logits(self.decode(target, memory, training=training).states)
 
-    def attend(self, source, target) -> np.ndarray | None:
+    def attention_weights(self, source, target) -> np.ndarray | None:
         """Return the cross-attention weights (B, L, H, T, S) of all layers; None without attention.
 
         `source` and `target` are ids (B, S) and (B, T).

@@ -210,13 +210,13 @@ few = pytest.mark.parametrize("case", FEW, ids=str)
 def test_attend_gives_the_weights_of_all_layers(case):
     """By a graph for any shape, compared with eager weights."""
     model = built(case)
-    weights = model.attend(SOURCE, TARGET)
+    weights = model.attention_weights(SOURCE, TARGET)
     if case.attention == "none":
         assert weights is None
         return
     for number, layer in enumerate(whole(case)[1]):
         np.testing.assert_allclose(weights[:, number], layer, atol=1e-5)
-    assert model.attend(SOURCE[1:, :3], TARGET[1:, :2]).shape[-2:] == (2, 3)
+    assert model.attention_weights(SOURCE[1:, :3], TARGET[1:, :2]).shape[-2:] == (2, 3)
     heads = 2 if case.attention == "multi_head" else 1
     assert weights.shape == (2, 1 if case.model == "rnn" else 2, heads, T, S)
     assert np.all(weights[1, ..., 3:] == 0) and weights.dtype == np.float32
