@@ -287,3 +287,8 @@ def repeat_values(
         mean = float(series.scalers[0].invert(mean))
         forecasts["train_mean"].append(np.full((len(first), horizon), mean))
     return {name: np.concatenate(parts) for name, parts in forecasts.items() if parts}
+
+
+def steps_ahead(horizon: int) -> str:
+    """Return how far ahead forecasts of this horizon are, in words."""
+    return f"1 to {horizon} steps ahead" if horizon > 1 else "one step ahead"

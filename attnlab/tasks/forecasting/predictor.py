@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
-from attnlab.tasks.forecasting.steps import steps_ahead
 from attnlab.tasks.predictor import Predictor, Request, Setting
 from attnlab.terminal import NOTHING
 
@@ -64,7 +63,7 @@ class ForecastPredictor(Predictor):
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the forecast of each series: id, times, and columns with None for unknown ends."""
-        from attnlab.tasks.forecasting.measures import STEPS
+        from attnlab.tasks.forecasting.measures import STEPS, steps_ahead
 
         task, steps = self.task, self._steps or (self.task.horizon if self.task.inputs else STEPS)
         self._ends = [task.origin(name) for name in self._ids] or task.origins

@@ -89,8 +89,3 @@ def labels_around(last: str, step: str | None, count: int, before: int = 0) -> S
             times = earlier.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
             return time_labels(times, step)
     return [f"{ahead:+d}" for ahead in range(1 - before, count + 1)]
-
-
-def steps_ahead(horizon: int) -> str:
-    """Return how far ahead forecasts of this horizon are, in words."""
-    return f"1 to {horizon} steps ahead" if horizon > 1 else "one step ahead"

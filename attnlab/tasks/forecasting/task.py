@@ -17,8 +17,7 @@ from attnlab.errors import RequestError, RunFailed
 from attnlab.records.files import read_assets, write_json
 from attnlab.tasks.base import Report, Task, TaskData, require_part
 from attnlab.tasks.forecasting.kind import KIND
-from attnlab.tasks.forecasting.measures import LEVEL, Yardstick, errors, mean_errors
-from attnlab.tasks.forecasting.steps import steps_ahead
+from attnlab.tasks.forecasting.measures import LEVEL, Yardstick, errors, mean_errors, steps_ahead
 from attnlab.tasks.forecasting.time_series import (
     Scaler,
     TimeSeries,
