@@ -92,8 +92,8 @@ def feed_forward(layer, x):
 def test_an_encoder_layer_is_the_papers_or_normalises_inside_the_residual(norm, vectors):
     layer = shaken(encoder(norm=norm), vectors.shape)
     first, second = (lambda x, norm=norm: layer_norm(norm, x) for norm in layer.norms)
-    read = first(vectors) if norm == "pre" else vectors
-    attended = np.array(layer.attention(read, read).context)
+    inputs = first(vectors) if norm == "pre" else vectors
+    attended = np.array(layer.attention(inputs, inputs).context)
     if norm == "pre":
         x = vectors + attended
         expected = x + feed_forward(layer.feed_forward, second(x))
