@@ -111,6 +111,8 @@ class Attention(keras.layers.Layer):
     fixed_length: int | None = None  # the only memory length that the weights fit; None: any
     # `head_measures` sets it: gets weights, mask, and whether a sequence looks at itself.
     recorder: Callable[[Any, Any, bool], None] | None = None
+    # `interventions` sets it: changes weights, given mask and start_index, before they are used.
+    intervention: Callable[[Tensor, Tensor, Any], Tensor] | None = None
 
     def __init__(
         self,
@@ -323,6 +325,8 @@ class Attention(keras.layers.Layer):
                 f"{type(self).__name__}: weights must be (B, H, T, S) = {expected}, got {actual}: "
                 "see its score() or align()"
             )
+        if self.intervention is not None:
+            weights, direct = self.intervention(weights, mask, start_index), None
         if self.recorder is not None:
             self.recorder(weights, mask, is_self_attention)
         if direct is not None:

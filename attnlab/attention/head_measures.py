@@ -27,13 +27,10 @@ class Looked(NamedTuple):
     are_shares: bool  # whether the weights are shares; if not, entropy is undefined
 
 
-@contextmanager
-def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
-    """Record where each attention layer of a model looks while the model is called eagerly.
+def attention_layers(model: keras.Model) -> dict[str, Attention]:
+    """Return a model's attention layers by name, without those of `attention=none`.
 
-    Yields a mapping that is filled at the end: name of the layer -> `Looked`. A layer is named by
-    the layer that has it, such as `decoder_1 cross_attention`. A decoder that calls its layer once
-    per step gives all steps. Layers without a context (`attention=none`) are left out.
+    A layer is named by the layer that has it, such as `decoder_1 cross_attention`.
     """
     names: dict[int, str] = {}
     for owner in all_layers(model):
@@ -42,7 +39,17 @@ def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
                 parts = ("" if owner is model else owner.name, "" if key == "attention" else key)
                 names.setdefault(id(value), " ".join(filter(None, parts)) or key)
     mechanisms = [layer for layer in all_layers(model) if isinstance(layer, Attention)]
-    layers = {names.get(id(m), str(m.name)): m for m in mechanisms if m.has_context}
+    return {names.get(id(m), str(m.name)): m for m in mechanisms if m.has_context}
+
+
+@contextmanager
+def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
+    """Record where each attention layer of a model looks while the model is called eagerly.
+
+    Yields a mapping that is filled at the end: name in `attention_layers` -> `Looked`. A decoder
+    that calls its layer once per step gives all steps.
+    """
+    layers = attention_layers(model)
     calls: dict[str, list[Looked]] = {name: [] for name in layers}
     looked: dict[str, Looked] = {}
 

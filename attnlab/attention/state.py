@@ -74,15 +74,19 @@ class StateAttention(HeadsAttention):
         """Join and project the heads' contexts, which may be wider than the compute dtype."""
         return super().join(self.as_compute(contexts))
 
-    def new_cache(self, batch: Any, length: int | None, width: int) -> Tensor:
+    def new_cache(self, batch: Any, length: int | None, width: int) -> Any:
         """Return a state of zeros; it doesn't depend on the length."""
+        if self.intervention is not None:  # it changes weights, which a state doesn't have
+            return super().new_cache(batch, length, width)
         dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
         return ops.zeros((batch, self.heads, *self.state_sizes), dtype)
 
     def extend_cache(
-        self, vectors: Tensor, cache: Tensor, seen: int, *, start_index: Any, **settings: Any
-    ) -> tuple[AttentionOutput, Tensor]:
+        self, vectors: Tensor, cache: Any, seen: int, *, start_index: Any, **settings: Any
+    ) -> tuple[AttentionOutput, Any]:
         """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
+        if self.intervention is not None:
+            return super().extend_cache(vectors, cache, seen, start_index=start_index, **settings)
         queries = self.prepare_query(self.as_compute(vectors), start_index)
         memory, (batch, steps) = self.project(vectors, start_index), ops.shape(vectors)[:2]
         # The state has the first vectors already.

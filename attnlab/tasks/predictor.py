@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
+from attnlab.errors import RequestError
 from attnlab.text.reading import check_utf8, read_text
 from attnlab.text.vocabulary import cut_warning, unknown_warning
 
@@ -50,6 +53,26 @@ class Request:
     files: Sequence[Path] = ()  # of `--file`
 
 
+class Explored(NamedTuple):
+    """A prediction as `attnlab explore` shows it, with what it needs to look into the model.
+
+    A model that returns logits (..., V) has `chosen`, the number of each output that was chosen,
+    (...), below 0 where none was; `names` returns their labels. For one that returns values `chosen`
+    is None.
+    """
+
+    output: str
+    inputs: Any = None  # what the model is called with, a batch of one; None: it isn't known
+    chosen: np.ndarray | None = None
+    names: Callable[[Sequence[int]], Sequence[str]] | None = None
+    # What rows and columns of the weights may be -> a label per place, "" for padding.
+    words: Mapping[str, Sequence[str]] = {}
+    values: np.ndarray | None = None  # of a series that the model reads, (S,)
+    forecast: np.ndarray | None = None  # the values that follow
+    image: np.ndarray | None = None  # pixels (height, width, channels), from 0 to 255
+    grid: tuple[int, int] | None = None  # rows and columns of the image's patches
+
+
 class Predictor(ABC):
     """Makes a kind's predictions for one request.
 
@@ -69,6 +92,8 @@ class Predictor(ABC):
     together: ClassVar[int] = 256  # the most inputs that `predict` gets in one call
     noun: str = "text"  # what messages call an input
     most_drawn: int = 1  # the most inputs that `draw` can show
+    # What `explore` gets by name, and how a page asks for it.
+    fields: Mapping[str, Literal["text", "image", "series"]] = {"text": "text"}
     trained: Any
     task: Any
     model: Any
@@ -119,6 +144,28 @@ class Predictor(ABC):
     @abstractmethod
     def predict(self, inputs: Sequence[str]) -> Iterable[Mapping[str, Any]]:
         """Yield a result per input, a JSON object; if `takes` is None, any number of them."""
+
+    def starts(self) -> Mapping[str, Any]:
+        """Return the first value of each of the `fields`: text, or the numbers of a series."""
+        return dict.fromkeys(self.fields, self.task.served[0])
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return the prediction for values of the `fields`; raise `RequestError` for wrong ones.
+
+        A text is a string, a series a list of numbers, an image the bytes of its file.
+        """
+        (text,) = given.values()
+        (result,) = self.predict([text])
+        return Explored("\n".join(self.lines(result)))
+
+    def sides(self, explored: Explored, layer: str, shape: tuple[int, int]) -> tuple[str, str]:
+        """Return which of the prediction's `words` are rows and columns of a layer's weights.
+
+        `shape` is (T, S); "" stands for numbers.
+        """
+        fits = {len(words): side for side, words in reversed(explored.words.items())}
+        rows, columns = (fits.get(size, "") for size in shape)
+        return rows, columns
 
     @abstractmethod
     def lines(self, result: Mapping[str, Any]) -> Iterable[str]:
