@@ -9,13 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
-
-from attnlab.errors import RequestError
 from attnlab.text.reading import check_utf8, read_text
 from attnlab.text.vocabulary import cut_warning, unknown_warning
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from attnlab.records.run_directory import RunDirectory
     from attnlab.views.records import Figure
 
@@ -56,9 +55,9 @@ class Request:
 class Explored(NamedTuple):
     """A prediction as `attnlab explore` shows it, with what it needs to look into the model.
 
-    A model that returns logits (..., V) has `chosen`, the number of each output that was chosen,
-    (...), below 0 where none was; `names` returns their labels. For one that returns values `chosen`
-    is None.
+    Of a model that returns logits (..., V), `chosen` has the number of each output that was chosen,
+    (...), below 0 where none was, and `names` returns labels of numbers. Of one that returns values,
+    `chosen` is None.
     """
 
     output: str
