@@ -36,7 +36,11 @@ def test_the_wheel_has_all_files_and_trains_from_any_folder(tmp_path_factory, tm
     names = set(zipfile.ZipFile(wheel).namelist())
     conf = {f"attnlab/{path.relative_to(ROOT)}" for path in ROOT.glob("conf/**/*.yaml")}
     code = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/**/*.py")}
-    page = {f"attnlab/views/html/page.{ending}" for ending in ("css", "html", "js")}
+    page = {
+        f"attnlab/views/html/{name}.{ending}"
+        for name in ("explore", "page")
+        for ending in ("css", "html", "js")
+    }
     corpora = {str(path.relative_to(ROOT)) for path in ROOT.glob("attnlab/tasks/data/files/*.gz")}
     sunspots = {"attnlab/tasks/forecasting/sunspots.csv"}
     assert corpora and conf | code | page | corpora | sunspots <= names

@@ -1,6 +1,7 @@
 
 "use strict";
-(() => {
+// Makes what is inside `root` work: tables, tabs, sliders and what moves with them.
+const attach = (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const content = (element) =>
     JSON.parse(element.querySelector(":scope > script[type='application/json']").textContent);
@@ -38,7 +39,7 @@
     });
   };
 
-  all("th button").forEach((button) => {
+  const attachSorting = (button) => {
     button.addEventListener("click", () => {
       const head = button.closest("th");
       const table = head.closest("table");
@@ -47,11 +48,11 @@
       head.setAttribute("aria-sort", upward ? "ascending" : "descending");
       table.tBodies[0].append(...sorted(table, head.cellIndex, upward));
     });
-  });
+  };
 
   // Tabs
 
-  all(".tabs").forEach((tabs) => {
+  const attachTabs = (tabs) => {
     const buttons = all(":scope > [role=tablist] > [role=tab]", tabs);
     const panels = all(":scope > [role=tabpanel]", tabs);
     const choose = (chosen) => {
@@ -71,7 +72,7 @@
       });
     });
     choose(0);
-  });
+  };
 
   // What moves with a slider
 
@@ -232,7 +233,7 @@
     };
   };
 
-  all(".slider").forEach((slider) => {
+  const attachSlider = (slider) => {
     const said = JSON.parse(slider.dataset.said);
     const control = slider.querySelector(".control");
     const [input, output, play] = ["input", "output", ".play"].map((name) => control.querySelector(name));
@@ -273,9 +274,16 @@
       move(Number(input.value));
     });
     move(Number(input.value));
-  });
+  };
 
   addEventListener("beforeprint", () => {
     all("details").forEach((each) => { each.open = true; });
   });
+
+  return (root) => {
+    all("th button", root).forEach(attachSorting);
+    all(".tabs", root).forEach(attachTabs);
+    all(".slider", root).forEach(attachSlider);
+  };
 })();
+attach(document);

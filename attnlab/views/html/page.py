@@ -1,11 +1,11 @@
-"""A page as one HTML file. It works offline, and no text of a run becomes markup."""
+"""Pages as one HTML file each, without a network. No text of a run becomes markup."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib.resources import files
 from io import BytesIO
@@ -41,14 +41,31 @@ _SHORT = 24  # characters up to which a cell among sentences needs no room of it
 
 def page_text(page: Page) -> str:
     """Return the page as HTML."""
-    style, script = (_file(name) for name in ("page.css", "page.js"))
+    return str(_filled(page=page, **_assets("page")))
+
+
+def explore_text(info: Mapping[str, Any]) -> str:
+    """Return the page of `attnlab explore` about some runs; it asks its server for the rest."""
+    assets = _assets("page", "explore")
+    assets["policy"] += "; connect-src 'self'"
+    return _template("explore.html").render(info=info, **assets)
+
+
+def fragment_text(records: Sequence[Record], first_number: int) -> str:
+    """Return records as HTML to insert into a page; numbers in ids start at `first_number`."""
+    return str(_filled(number=partial(next, count(first_number))).parts(records))
+
+
+def _assets(*names: str) -> dict[str, Any]:
+    """Return the style and the script of some files, and the policy of their page."""
+    style, script = ("\n".join(_file(f"{name}.{end}") for name in names) for end in ("css", "js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Only this script runs, even if a text of a run should become markup.
     policy = (
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'"
     )
-    return str(_filled(page=page, policy=policy, style=Markup(style), script=Markup(script)))
+    return {"style": Markup(style), "script": Markup(script), "policy": policy}
 
 
 def cell_text(records: Sequence[Record]) -> str:
@@ -57,11 +74,11 @@ def cell_text(records: Sequence[Record]) -> str:
 
 
 def _filled(**values: Any) -> Any:
-    return _template().make_module({"number": partial(next, count(1)), **values})
+    return _template("page.html").make_module({"number": partial(next, count(1)), **values})
 
 
-@lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
+@lru_cache
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.globals |= {
         "image": _image,
@@ -72,7 +89,7 @@ def _template() -> jinja2.Template:
         "sides_of": lambda table: [_side(n, table) for n in range(len(table.header))],
         "epoch_labels": epoch_labels,
     }
-    return environment.from_string(_file("page.html"))
+    return environment.from_string(_file(name))
 
 
 def _file(name: str) -> str:
@@ -101,12 +118,13 @@ def _side(number: int, table: Table) -> str:
     return "word short" if table.prose and longest <= _SHORT else "word"
 
 
-def _json(content: Any) -> Markup:
-    """Return JSON for the script, in which no text can end the element."""
+def _json(content: Any, name: str = "") -> Markup:
+    """Return JSON for the script, in which no text can end the element; `name` is its id."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup('<script type="application/json">{}</script>').format(Markup(text))
+    id_ = Markup(' id="{}"').format(name) if name else ""
+    return Markup('<script type="application/json"{}>{}</script>').format(id_, Markup(text))
 
 
 # --- what a slider changes: the records of all epochs, as the page's script needs them ---------
