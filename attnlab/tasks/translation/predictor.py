@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
+from attnlab.tasks.predictor import Explored, Inputs, Predictor, Request, Setting
 from attnlab.text.vocabulary import unknown_column
 
 if TYPE_CHECKING:
-    from attnlab.tasks.translation.sentences import SentenceTranslator
+    from attnlab.tasks.translation.sentences import SentenceTranslator, Translation
     from attnlab.views.records import Figure
 
 
@@ -55,8 +55,7 @@ class TranslationPredictor(Predictor):
 
     def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield each sentence with its translations, the best one first."""
-        self.warn(inputs, self._translator.longest - 1)  # END is one of the tokens
-        for source, translations in zip(inputs, self._translator.translate(inputs), strict=True):
+        for source, translations in zip(inputs, self._translate(inputs), strict=True):
             pieces = [self._translator.pieces(translation) for translation in translations]
             yield {
                 "source": source,
@@ -73,6 +72,39 @@ class TranslationPredictor(Predictor):
                     for translation, (_, tokens) in zip(translations, pieces, strict=True)
                 ],
             }
+
+    def _translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
+        self.warn(sentences, self._translator.longest - 1)  # END is one of the tokens
+        return self._translator.translate(sentences)
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return the best translation of a sentence; see `Predictor`."""
+        import numpy as np
+
+        from attnlab.text.tokenizers import END, START
+
+        ((best, *_),) = self._translate([given["text"]])
+        if len(best.source) == 1:  # only END
+            return Explored(best.text)
+        tokens = self.task.tokenizers[1]
+        source, translation = self._translator.pieces(best)
+        return Explored(
+            best.text,
+            inputs=(best.source[None], np.array([[START, *best.target]], np.int32)),
+            chosen=np.array([[*best.target, END]]),
+            names=lambda numbers: [tokens.pieces([number])[0] for number in numbers],
+            words={
+                "source": source,
+                "translation": translation,
+                "read": tokens.pieces([START, *best.target]),
+            },
+        )
+
+    def sides(self, explored: Explored, layer: str, shape: tuple[int, int]) -> tuple[str, str]:
+        """Return the sides of a layer: sentence and translation may have the same length."""
+        if layer.startswith("encoder"):
+            return "source", "source"
+        return "translation", "read" if layer.endswith("self_attention") else "source"
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Yield a line per translation, or one empty line for an empty sentence."""
