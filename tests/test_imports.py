@@ -18,7 +18,7 @@ PACKAGE = ROOT / "attnlab"
 KINDS = sorted(path.parent.name for path in PACKAGE.glob("tasks/*/kind.py"))
 # A room imports from the rooms after it, types included, and from `LOWEST`, which import from none.
 ROOMS = [
-    *("__main__", "cli", "api", "commands", "studies", "sweeps", "export", "report"),
+    *("__main__", "cli", "api", "commands", "studies", "sweeps", "export", "explore", "report"),
     *("runner", "comparison", "KIND", "tasks.text_task", "tasks.shown"),
     *("tasks.in_memory", "tasks.predictor", "tasks.exported", "tasks.data", "encoders"),
     *("tasks.item_tests", "tasks.base", "views", "text", "tasks.attention", "tasks.kinds", "tasks"),
@@ -47,6 +47,8 @@ ONLY_IN = {
     "pandas": {"api", "comparison", "studies", "tasks/data", "tasks/forecasting"},
     "matplotlib": {"views"},
     "jinja2": {"views"},
+    "starlette": {"explore"},
+    "uvicorn": {"explore"},
 }
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -109,8 +109,8 @@ class Attention(keras.layers.Layer):
     depth: int = 0  # number of its layer in a stack; the stack sets it before `build`
     window: int | None = None  # memory steps near a query that it sees; None: all
     fixed_length: int | None = None  # the only memory length that the weights fit; None: any
-    # `head_measures` sets it: gets weights, mask, and whether a sequence looks at itself.
-    recorder: Callable[[Any, Any, bool], None] | None = None
+    # `head_measures` sets it: gets weights, mask, whether a sequence looks at itself, start_index.
+    recorder: Callable[[Any, Any, bool, Any], None] | None = None
     # `interventions` sets it: changes weights, given mask and start_index, before they are used.
     intervention: Callable[[Tensor, Tensor, Any], Tensor] | None = None
 
@@ -328,7 +328,7 @@ class Attention(keras.layers.Layer):
         if self.intervention is not None:
             weights, direct = self.intervention(weights, mask, start_index), None
         if self.recorder is not None:
-            self.recorder(weights, mask, is_self_attention)
+            self.recorder(weights, mask, is_self_attention, start_index)
         if direct is not None:
             return AttentionOutput(_zero_without_memory(memory_mask, causal, direct), weights)
         dropped = self._weight_dropout(weights, training=training) if self.dropout else weights

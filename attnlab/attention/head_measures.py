@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -46,19 +46,21 @@ def attention_layers(model: keras.Model) -> dict[str, Attention]:
 def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
     """Record where each attention layer of a model looks while the model is called eagerly.
 
-    Yields a mapping that is filled at the end: name in `attention_layers` -> `Looked`. A decoder
-    that calls its layer once per step gives all steps.
+    Yields a mapping that is filled at the end: name in `attention_layers` -> `Looked`, in the order
+    of the first calls. A decoder that calls its layer once per step gives all steps; a later call
+    for the same queries replaces the earlier one.
     """
     layers = attention_layers(model)
-    calls: dict[str, list[Looked]] = {name: [] for name in layers}
+    calls: dict[str, dict[int, Looked]] = {}  # by the position of the first query
     looked: dict[str, Looked] = {}
 
-    def record(name: str, weights: Tensor, mask: Tensor, is_own: bool) -> None:
-        weights = np.asarray(keras.ops.cast(weights, "float32"))
+    def record(name: str, weights: Tensor, mask: Tensor, is_own: bool, start_index: Any) -> None:
+        weights, first = np.asarray(keras.ops.cast(weights, "float32")), int(start_index)
         shape = (len(weights), 1, *weights.shape[2:])
         admitted = np.broadcast_to(True if mask is None else np.asarray(mask), shape)
         shares = layers[name].weights_are == "shares"
-        calls[name].append(Looked(weights, admitted, is_own, shares))
+        steps = {n: step for n, step in calls.get(name, {}).items() if n < first}
+        calls[name] = {**steps, first: Looked(weights, admitted, is_own, shares)}
 
     for name, layer in layers.items():
         layer.recorder = partial(record, name)
@@ -67,12 +69,10 @@ def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
     finally:
         for layer in layers.values():
             layer.recorder = None
-    for name, steps in calls.items():
-        if steps:
-            weights = np.concatenate([step.weights for step in steps], axis=2)
-            admitted = np.concatenate([step.admitted for step in steps], axis=2)
-            is_own = len(steps) == 1 and steps[0].is_own
-            looked[name] = Looked(weights, admitted, is_own, steps[0].are_shares)
+    for name, (*steps, last) in ((name, by_start.values()) for name, by_start in calls.items()):
+        weights = np.concatenate([step.weights for step in (*steps, last)], axis=2)
+        admitted = np.concatenate([step.admitted for step in (*steps, last)], axis=2)
+        looked[name] = Looked(weights, admitted, last.is_own and not steps, last.are_shares)
 
 
 def measure_heads(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:

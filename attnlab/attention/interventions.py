@@ -12,6 +12,7 @@ import tensorflow as tf
 from attnlab.attention.base import Attention
 from attnlab.attention.functional import Tensor
 from attnlab.attention.head_measures import attention_layers
+from attnlab.errors import RequestError
 
 MOST = 64  # places that can be hidden in a layer, and rows that can be set
 
@@ -32,13 +33,22 @@ class Intervention:
     """
 
     def __init__(self, layer: Attention) -> None:
+        self.heads = layer.heads
         self._are_shares = layer.weights_are == "shares"
         self._kept = tf.Variable(tf.ones(layer.heads), trainable=False)
         self._hidden = tf.Variable(tf.fill([MOST], -1), trainable=False)
         self._rows = tf.Variable(tf.fill([MOST, 2], -1), trainable=False)
 
     def set(self, change: Change) -> None:
-        """Set what is changed, instead of what was changed before."""
+        """Set what is changed, instead of what was changed before.
+
+        Raises:
+            RequestError: There is no such head, or more is changed than `MOST`.
+        """
+        if not {*change.heads} <= {*range(self.heads)}:
+            raise RequestError(f"heads: expected 0 to {self.heads - 1}, got {[*change.heads]}.")
+        if max(len(change.hidden), len(change.rows)) > MOST:
+            raise RequestError(f"changes: expected at most {MOST} places of a layer.")
         kept = np.ones(self._kept.shape, np.float32)
         kept[[*change.heads]] = 0
         hidden, rows = np.full(MOST, -1), np.full((MOST, 2), -1)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 # The top help shows commands by purpose, with those of the kinds under Predict.
 _VERBS = {
     **dict.fromkeys(("resume", "study", "plan", "estimate"), "Train"),
-    **dict.fromkeys(("runs", "compare", "report", "plot", "heads", "evaluate", "ui"), "Look"),
+    **dict.fromkeys(
+        ("runs", "compare", "report", "plot", "heads", "explore", "evaluate", "ui"), "Look"
+    ),
     **dict.fromkeys(("vocabulary", "export"), "Predict"),
     **dict.fromkeys(("data", "explain", "check-mechanism", "env"), "Set up"),
     "summarize": "",  # it needs no run, and isn't shown

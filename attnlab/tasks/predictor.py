@@ -56,8 +56,8 @@ class Explored(NamedTuple):
     """A prediction as `attnlab explore` shows it, with what it needs to look into the model.
 
     Of a model that returns logits (..., V), `chosen` has the number of each output that was chosen,
-    (...), below 0 where none was, and `names` returns labels of numbers. Of one that returns values,
-    `chosen` is None.
+    (...), below 0 where none was, and `names` returns labels of numbers. Of a model that returns
+    values `chosen` is None.
     """
 
     output: str
@@ -105,8 +105,7 @@ class Predictor(ABC):
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self._warned: set[str] = set()
-        self._is_cut = False
+        self.warned: set[str] = set()  # words that were warned of, and "" if a text was too long
         self.inputs = self.read()
 
     def read(self) -> Sequence[str]:
@@ -129,12 +128,12 @@ class Predictor(ABC):
     def warn(self, texts: Iterable[str], most: int | None = None) -> None:
         """Warn about unknown words, once per word, and once about a text of over `most` tokens."""
         words = chain.from_iterable(map(self.task.unknown, texts))
-        if text := unknown_warning(words, self._warned, self.task.tokenizer.words):
+        if text := unknown_warning(words, self.warned, self.task.tokenizer.words):
             self.request.report(f"warning: {text}")
         cut = (text for text in texts if most is not None and self.task.is_longer(text, most))
-        if not self._is_cut and (text := next(cut, None)) is not None:
+        if "" not in self.warned and (text := next(cut, None)) is not None:
             self.request.report(f"warning: {cut_warning(self.noun, most or 0, text)}")
-            self._is_cut = True
+            self.warned.add("")
 
     def unknown(self, *texts: str) -> list[str]:
         """Return the words that the vocabulary doesn't have, without repetitions."""

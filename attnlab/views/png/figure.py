@@ -83,6 +83,14 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
+def picture(figure: Figure, form: str) -> bytes:
+    """Draw a figure as `png` or `svg`."""
+    file, drawn_figure = BytesIO(), draw(figure)
+    with drawing():
+        drawn_figure.savefig(file, format=form)
+    return file.getvalue()
+
+
 def svg_chart(record: Curves | Intervals) -> bytes:
     """Draw a chart of a page, without its title."""
     if isinstance(record, Intervals):

@@ -1,0 +1,1 @@
+"""`attnlab explore`: trained models in the browser."""

@@ -1,0 +1,325 @@
+"""The server of `attnlab explore`: a page, and JSON over HTTP for one person on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from io import BytesIO
+from itertools import chain, count
+from typing import Any, TypeVar
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from attnlab.attention.interventions import Change
+from attnlab.comparison.selection import read_settings
+from attnlab.errors import RequestError, RunFailed
+from attnlab.explore.session import Prediction, Session
+from attnlab.records.run_directory import RunDirectory
+from attnlab.tasks.shown.run_figures import run_title
+from attnlab.views.html.page import explore_text, fragment_text
+from attnlab.views.records import Table
+
+T = TypeVar("T")
+
+_MOST_BYTES = 8_000_000  # of a request
+_FORMATS = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
+
+
+class _Replaced(Exception):
+    """A newer request of the same page replaced this one."""
+
+
+class Explorer:
+    """Answers the requests of pages about one or two runs.
+
+    One thread computes, which also made the sessions. A request that waits is dropped when the same
+    page sends a newer one about the same run.
+    """
+
+    def __init__(self, sessions: Sequence[Session], thread: ThreadPoolExecutor, info: Any) -> None:
+        self._sessions, self._thread, self._info = sessions, thread, info
+        self._newest: dict[tuple[str, int], int] = {}
+        self._numbers = count()
+
+    def application(self, token: str, hosts: Sequence[str] | None) -> ASGIApp:
+        """Return the application; `hosts` are the values of `Host` that it accepts, None: all."""
+        posts = {
+            "predict": self._predict,
+            "heads": self._heads,
+            "rank": self._rank,
+            "save": self._save,
+        }
+        routes = [Route(f"/{token}/", self._page)]
+        for name, function in posts.items():
+            routes.append(Route(f"/{token}/{name}", _answered(function), methods=["POST"]))
+        return _Guard(Starlette(routes=routes), token, hosts)
+
+    async def _page(self, request: Request) -> Response:
+        return HTMLResponse(explore_text(self._info), headers={"Cache-Control": "no-store"})
+
+    async def _predict(self, asked: Mapping[str, Any]) -> Response:
+        key, number = (str(asked.get("page")), self._slot(asked)), next(self._numbers)
+        self._newest[key] = number
+
+        def compute() -> Prediction:
+            if self._newest.get(key) != number:
+                raise _Replaced
+            return self._prediction(asked)
+
+        try:
+            prediction = await self._compute(compute)
+        finally:
+            if self._newest.get(key) == number:
+                del self._newest[key]
+        return JSONResponse(_described(prediction, first=1000 * key[1]))
+
+    async def _heads(self, asked: Mapping[str, Any]) -> Response:
+        session = self._sessions[self._slot(asked)]
+        table = await self._compute(partial(session.heads, _epoch(asked)))
+        return JSONResponse({"html": fragment_text([table], 1)})
+
+    async def _rank(self, asked: Mapping[str, Any]) -> Response:
+        session = self._sessions[self._slot(asked)]
+        steps = session.rank(_epoch(asked), _given(session, asked))
+        first = await self._compute(partial(next, steps))  # what is wrong is no stream
+        return StreamingResponse(self._progress(first, steps), media_type="application/x-ndjson")
+
+    async def _progress(self, step: Any, steps: Iterator[Any]) -> AsyncIterator[str]:
+        """Yield a line per head, then the table; closing the connection ends it."""
+        while step is not None:
+            if isinstance(step, Table):
+                content: dict[str, Any] = {"html": fragment_text([step], 1)}
+            else:
+                content = dict(zip(("done", "total"), step, strict=True))
+            yield json.dumps(content) + "\n"
+            step = await self._compute(partial(next, steps, None))
+
+    async def _save(self, asked: Mapping[str, Any]) -> Response:
+        kind = str(asked.get("format"))
+        if kind not in _FORMATS:
+            raise RequestError(f"format: expected {', '.join(_FORMATS)}, got {kind}.")
+
+        def compute() -> bytes:
+            prediction = self._prediction(asked)
+            layers = {layer.name: layer for layer in prediction.layers}
+            layer = layers.get(str(asked.get("layer")))
+            if layer is None:
+                raise RequestError(f"layer: expected one of {', '.join(layers) or 'none'}.")
+            return layer.table() if kind == "csv" else layer.picture(kind)
+
+        content = await self._compute(compute)
+        headers = {"Content-Disposition": f'attachment; filename="attention.{kind}"'}
+        return Response(content, media_type=_FORMATS[kind], headers=headers)
+
+    def _prediction(self, asked: Mapping[str, Any]) -> Prediction:
+        session = self._sessions[self._slot(asked)]
+        return session.predict(_epoch(asked), _given(session, asked), _changes(asked))
+
+    def _slot(self, asked: Mapping[str, Any]) -> int:
+        slot = asked.get("slot", 0)
+        if slot not in range(len(self._sessions)):
+            raise RequestError(f"slot: expected 0 to {len(self._sessions) - 1}, got {slot!r}.")
+        return int(slot)
+
+    async def _compute(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+
+def prepare(
+    folders: Sequence[RunDirectory],
+    thread: ThreadPoolExecutor,
+    listening: socket.socket,
+    *,
+    is_remote: bool,
+) -> tuple[str, Callable[[], None]]:
+    """Load runs in the thread; return the address of their page, and what serves it.
+
+    Args:
+        folders: One or two runs.
+        thread: One thread, which computes.
+        listening: The socket of the server.
+        is_remote: Whether other machines may use the page.
+
+    Raises:
+        RequestError: A run can't be loaded, or the runs have different inputs.
+    """
+    sessions = [thread.submit(Session, folder).result() for folder in folders]
+    if len({tuple(session.fields.items()) for session in sessions}) > 1:
+        raise RequestError("RUN: expected two runs with the same inputs, such as texts or images.")
+    token, (host, port) = secrets.token_urlsafe(16), listening.getsockname()[:2]
+    hosts = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
+    application = Explorer(sessions, thread, _info(sessions)).application(token, hosts)
+    server = uvicorn.Server(uvicorn.Config(application, log_level="warning", lifespan="off"))
+    return f"http://{host}:{port}/{token}/", partial(server.run, sockets=[listening])
+
+
+def _info(sessions: Sequence[Session]) -> dict[str, Any]:
+    """Return what a page needs to know about the runs."""
+    settings = [read_settings(session.run) for session in sessions]
+    keys = sorted({*chain.from_iterable(settings)})
+    rows = ([key, *(of_run.get(key, "-") for of_run in settings)] for key in keys)
+    return {
+        "runs": [
+            {
+                "title": run_title(session.run.status.read()),
+                "folder": session.run.name,
+                "epochs": session.epochs.numbers,
+                "notes": session.epochs.notes,
+                "epoch": session.epochs.numbers[session.epochs.first],
+                "fields": session.fields,
+                "starts": {name: _start(value) for name, value in session.starts.items()},
+            }
+            for session in sessions
+        ],
+        "differs": [row for row in rows if len({*row[1:]}) > 1],
+    }
+
+
+def _start(value: Any) -> Any:
+    """Return a field's first value for JSON: an image as a data URL."""
+    if isinstance(value, bytes):
+        return f"data:image/png;base64,{base64.b64encode(value).decode()}"
+    return value if isinstance(value, str) else [*map(float, value)]
+
+
+def _answered(function: Callable[[Mapping[str, Any]], Any]) -> Callable[[Request], Any]:
+    """Return an endpoint that gets JSON, and says in one sentence what is wrong."""
+
+    async def answer(request: Request) -> Response:
+        body = BytesIO()
+        async for part in request.stream():
+            if body.write(part) and body.tell() > _MOST_BYTES:
+                return _wrong(413, f"The request is larger than {_MOST_BYTES:,} bytes.")
+        try:
+            asked = json.loads(body.getvalue())
+            if not isinstance(asked, dict):
+                raise ValueError("no object")
+        except ValueError:  # also UnicodeDecodeError
+            return _wrong(400, "The request isn't a JSON object.")
+        try:
+            return await function(asked)
+        except _Replaced:
+            return JSONResponse({"replaced": True}, 409)
+        except (RequestError, RunFailed) as error:
+            return _wrong(422, str(error))
+
+    return answer
+
+
+def _wrong(status: int, sentence: str) -> Response:
+    return JSONResponse({"error": sentence}, status)
+
+
+class _Guard:
+    """Refuses requests of other pages and other names of this machine.
+
+    A page of a stranger could send requests to this address (cross-site requests), or give its own
+    name this address (DNS rebinding). So `Host` must be a known one, `Origin`, if there is one, the
+    same, and the path must start with the token.
+    """
+
+    def __init__(self, inner: ASGIApp, token: str, hosts: Sequence[str] | None) -> None:
+        self._inner, self._token, self._hosts = inner, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host = headers.get("host", "")
+            is_known = self._hosts is None or host in self._hosts
+            is_same = headers.get("origin", f"http://{host}") == f"http://{host}"
+            is_token = secrets.compare_digest(
+                scope["path"].split("/")[1].encode(), self._token.encode()
+            )
+            if not (is_known and is_same and is_token):
+                refusal = _wrong(403, "Open the address that attnlab explore printed.")
+                return await refusal(scope, receive, send)
+        await self._inner(scope, receive, send)
+
+
+# --- from JSON, and to it ------------------------------------------------------------------------
+
+
+def _epoch(asked: Mapping[str, Any]) -> int:
+    epoch = asked.get("epoch")
+    if type(epoch) is not int:
+        raise RequestError(f"epoch: expected a number, got {epoch!r}.")
+    return epoch
+
+
+def _given(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a person gave, by field: texts, numbers of a series, bytes of an image."""
+    given = asked.get("given")
+    if not isinstance(given, dict) or {*given} != {*session.fields}:
+        raise RequestError(f"given: expected {', '.join(session.fields)}.")
+    for name, kind in session.fields.items():
+        value = given[name]
+        try:
+            if kind == "series":
+                given[name] = [float(number) for number in value]
+            elif kind == "image":
+                given[name] = base64.b64decode(value.partition(",")[2], validate=True)
+            elif not isinstance(value, str):
+                raise ValueError("no text")
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RequestError(f"{name}: expected {kind}: {error}.") from error
+    return given
+
+
+def _changes(asked: Mapping[str, Any]) -> dict[str, Change]:
+    """Return the changes of each layer, without layers that have none."""
+    try:
+        changes = {
+            str(name): Change(
+                [int(head) for head in change.get("heads", [])],
+                [int(place) for place in change.get("hidden", [])],
+                {
+                    int(row): None if place is None else int(place)
+                    for row, place in change.get("rows", {}).items()
+                },
+            )
+            for name, change in asked.get("changes", {}).items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RequestError(f"changes: {error}.") from error
+    return {name: change for name, change in changes.items() if any(change)}
+
+
+def _described(prediction: Prediction, first: int) -> dict[str, Any]:
+    """Return the answer to `predict`; ids in its HTML count from `first`."""
+    explored, layers = prediction.explored, prediction.layers
+    score = None
+    if prediction.score is not None:
+        before, now = prediction.score
+        kind = "log probability" if explored.chosen is not None else "RMS"
+        score = {"kind": kind, "before": before, "now": now}
+    return {
+        "output": explored.output,
+        "table": fragment_text([prediction.likely] if prediction.likely else [], first),
+        "maps": fragment_text(prediction.maps(), first + 1),
+        "layers": [
+            {
+                "name": layer.name,
+                "heads": len(layer.weights),
+                "rows": layer.rows,
+                "columns": layer.columns,
+                "row_words": layer.row_words,
+                "column_words": layer.column_words,
+            }
+            for layer in layers
+        ],
+        "score": score,
+        "forecast": None if explored.forecast is None else [*map(float, explored.forecast)],
+        "messages": prediction.messages,
+    }
