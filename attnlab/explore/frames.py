@@ -80,14 +80,14 @@ def show_layer(name: str, looked: Looked, explored: Explored, sides: tuple[str, 
         frame = ImageMaps([ImageMap(explored.image, by_place, explored.output)], names)
         return Layer(name, weights, [], [], row_words, column_words, frame)
     if len(rows) > 1:
-        item = AttentionMap(row_words, column_words, maps)
-        frame = AttentionMaps([item], names, (sides[1] or "memory", "", sides[0] or "query"))
+        looking = AttentionMap(row_words, column_words, maps)
+        frame = AttentionMaps([looking], names, (sides[1] or "memory", "", sides[0] or "query"))
     elif explored.values is not None and len(explored.values) == len(columns):
         pairs = zip(names, maps[:, 0], strict=True)
         frame = Strips([Strip(label, explored.values, row) for label, row in pairs])
     else:
-        item = ShadedText(column_words, maps[:, 0], explored.output)
-        frame = ShadedWords([item], names, (sides[1] or "memory", "", "output"))
+        text = ShadedText(column_words, maps[:, 0], explored.output)
+        frame = ShadedWords([text], names, (sides[1] or "memory", "", "output"))
     return Layer(name, weights, rows, columns, row_words, column_words, frame)
 
 

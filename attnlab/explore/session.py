@@ -216,6 +216,8 @@ def _cost(chosen: np.ndarray | None, before: np.ndarray, now: np.ndarray) -> flo
 
 
 def _score(explored: Explored, before: np.ndarray, now: np.ndarray) -> tuple[float, float]:
+    """Return the score of a prediction before and after changes; see `Prediction`."""
     if explored.chosen is None:
         return 0.0, _cost(None, before, now)
-    return tuple(float(np.nansum(chosen_shares(x, explored.chosen))) for x in (before, now))
+    sums = [np.nansum(chosen_shares(logits, explored.chosen)) for logits in (before, now)]
+    return float(sums[0]), float(sums[1])

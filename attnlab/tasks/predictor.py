@@ -161,7 +161,7 @@ class Predictor(ABC):
 
         `shape` is (T, S); "" stands for numbers.
         """
-        fits = {len(words): side for side, words in reversed(explored.words.items())}
+        fits = {len(words): side for side, words in reversed([*explored.words.items()])}
         rows, columns = (fits.get(size, "") for size in shape)
         return rows, columns
 
