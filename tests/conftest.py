@@ -179,6 +179,19 @@ def translating(shared_folder, empty_store) -> TrainedRun:
 
 
 @pytest.fixture(scope="session")
+def exploring(shared_folder, empty_store) -> TrainedRun:
+    """A Transformer that translates with words, though wrongly."""
+    words = (
+        *("task=translate", "data.pairs=1000", "model=transformer", "attention=multi_head"),
+        *("attention.heads=2", "model.layers=1", "model.units=32", "model.feed_forward=32"),
+        *("trainer.epochs=2", "trainer.batch_by=items", "trainer.batch_size=16"),
+        *("optimizer=adam", "optimizer.learning_rate=0.005", "trainer.jit=false"),
+        "tracking.enabled=false",
+    )
+    return trained_once(shared_folder / "exploring", empty_store, {}, words)
+
+
+@pytest.fixture(scope="session")
 def compose(tmp_path_factory):
     """Compose and check a configuration from overrides, in this process, with a new runs folder."""
 

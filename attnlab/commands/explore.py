@@ -59,7 +59,7 @@ def command(
     listening = _listening(host, port)
     from attnlab.explore.server import prepare
 
-    with ThreadPoolExecutor(1) as thread:
+    with listening, ThreadPoolExecutor(1) as thread:
         address, serve = prepare(folders, thread, listening, is_remote=allow_remote)
         click.echo(f"explore: {address} (Ctrl-C stops it)")
         if not no_browser:
