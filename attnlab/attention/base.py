@@ -153,6 +153,11 @@ class Attention(keras.layers.Layer):
         return "positive" if self.normalizer == "sigmoid" else "shares"
 
     @property
+    def has_state(self) -> bool:
+        """Whether what a sequence remembers of its past is a state of constant size."""
+        return False
+
+    @property
     def one_sequence(self) -> str | None:
         """Why query and memory must be one sequence, for messages; None if they may be two."""
         if self.causal_only:

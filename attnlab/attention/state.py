@@ -30,6 +30,11 @@ class StateAttention(HeadsAttention):
     takes_bias: ClassVar[bool] = False
 
     @property
+    def has_state(self) -> bool:
+        """Whether there is a state: not with an intervention, which changes weights."""
+        return self.intervention is None
+
+    @property
     @abstractmethod
     def state_sizes(self) -> tuple[int, int]:
         """F and D of the state, of a built layer."""
@@ -76,7 +81,7 @@ class StateAttention(HeadsAttention):
 
     def new_cache(self, batch: Any, length: int | None, width: int) -> Any:
         """Return a state of zeros; it doesn't depend on the length."""
-        if self.intervention is not None:  # it changes weights, which a state doesn't have
+        if not self.has_state:
             return super().new_cache(batch, length, width)
         dtype = dtype_of(widen(ops.zeros((), self.compute_dtype)))
         return ops.zeros((batch, self.heads, *self.state_sizes), dtype)
@@ -85,7 +90,7 @@ class StateAttention(HeadsAttention):
         self, vectors: Tensor, cache: Any, seen: int, *, start_index: Any, **settings: Any
     ) -> tuple[AttentionOutput, Any]:
         """Attend from the next vectors of a sequence to all of it so far; weights are zeros."""
-        if self.intervention is not None:
+        if not self.has_state:
             return super().extend_cache(vectors, cache, seen, start_index=start_index, **settings)
         queries = self.prepare_query(self.as_compute(vectors), start_index)
         memory, (batch, steps) = self.project(vectors, start_index), ops.shape(vectors)[:2]

@@ -145,6 +145,9 @@ def _chunks(predictor: Predictor, drawn: bool) -> Iterable[Sequence[str]]:
     if not predictor.takes:
         return [()]
     size, inputs = predictor.together, predictor.inputs
+    if predictor.takes.required and not inputs:
+        noun = predictor.noun
+        raise RequestError(f"{predictor.takes.name}: the run reads {noun}s; give an {noun} file.")
     parts = (inputs[start : start + size] for start in range(0, len(inputs), size))
     chunks = parts if inputs else input_lines(predictor.takes.name.lower(), size)
     if not drawn:

@@ -83,7 +83,7 @@ class Predictor(ABC):
         trained: the `TrainedRun`, once it is loaded; so are its `task` and its `model`.
     """
 
-    takes: ClassVar[Inputs | None] = None  # the arguments after RUN
+    takes: Inputs | None = None  # the arguments after RUN
     settings: ClassVar[tuple[Setting, ...]] = ()  # the command's other options
     figure: ClassVar[Setting | None] = None  # the option that draws predictions to a file
     figure_settings: ClassVar[tuple[Setting, ...]] = ()  # the options of `draw`
@@ -145,7 +145,8 @@ class Predictor(ABC):
 
     def starts(self) -> Mapping[str, Any]:
         """Return the first value of each of the `fields`: text, or the numbers of a series."""
-        return dict.fromkeys(self.fields, self.task.served[0])
+        served = self.task.served[0]
+        return served if isinstance(served, Mapping) else dict.fromkeys(self.fields, served)
 
     def explore(self, given: Mapping[str, Any]) -> Explored:
         """Return the prediction for values of the `fields`; raise `RequestError` for wrong ones.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
+from attnlab.tasks.predictor import Explored, Inputs, Predictor, Request, Setting
 from attnlab.text.reading import read_text
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ class AnswerPredictor(Predictor):
         "attention", "Draw the attention of the text's words on the words of one question."
     )
     noun = "question"
+    fields = {"question": "text", "text": "text"}
 
-    def __init__(self, request: Request, *, text: Path) -> None:
+    def __init__(self, request: Request, *, text: Path | None) -> None:
         super().__init__(request)
-        self._text = read_text(text, "--text")
+        self._text = read_text(text, "--text") if text else ""
 
     def check(self, text: str, where: str) -> None:
         """Refuse an empty question."""
@@ -62,6 +63,33 @@ class AnswerPredictor(Predictor):
                 "probability": round(answer.probability, 6),
                 "unknown": self.unknown(question, self._text),
             }
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return the answer, and the first window of the text that has it; see `Predictor`."""
+        from attnlab.tasks.answering.corpora import Question, RightAnswer
+
+        question, self._text = given["question"], given["text"]
+        (result,) = self.predict([question])
+        start, text = result["start"], result["answer"]
+        answers = () if start is None else (RightAnswer(start, text),)
+        rows = self.task.part_of([Question("", question, self._text, answers)]).rows
+        best = int((rows.targets[:, 0] > 0).argmax())
+        inputs, first = rows.tokens[best : best + 1], 1 + self.task.question_places
+        (labels,) = self.task.words(inputs).tolist()
+        places, words = ["(no answer)", *labels[first:]], [label for label in labels if label]
+        return Explored(
+            text or places[0],
+            inputs,
+            rows.targets[best : best + 1],
+            lambda numbers: [places[number] for number in numbers],
+            {
+                "text": [labels[0], *labels[first:]],
+                "question": labels[1:first],
+                "question and text": labels,
+                # of pretrained encoders
+                "both and end": [*words, "<end>", *[""] * (len(labels) - len(words))],
+            },
+        )
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Return a line: probability, place and answer."""

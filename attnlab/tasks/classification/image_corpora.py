@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -194,8 +195,8 @@ class ImageFolder(DividedCorpus, ImageCorpus):
         }
 
 
-def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
-    """Return the pixels of an image file, (height, width, channels) uint8.
+def read_image(source: str | Path | bytes, shape: tuple[int, int, int]) -> np.ndarray:
+    """Return the pixels of an image file, or of its bytes, (height, width, channels) uint8.
 
     The image is rotated as its EXIF data say, transparent parts become white, colours become grey
     (1 channel) or RGB (3), and bilinear filtering resizes it. Of several frames the first is read.
@@ -207,12 +208,12 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
     from PIL import Image, ImageOps
 
     height, width, channels = shape
-    where = printable(str(path))
+    where = "image" if isinstance(source, bytes) else printable(str(source))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as file:
+            with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as file:
                 modes = f"{file.mode} {[tile[3] for tile in file.tile]}"  # `RGB;16B` becomes RGB
                 image = ImageOps.exif_transpose(file)
                 if image.has_transparency_data:
@@ -220,7 +221,8 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
                     image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
                 pixels = image.convert("L" if channels == 1 else "RGB")
     except Exception as error:  # Pillow raises many types for damaged files
-        raise RequestError(f"{where}: can't be read as an image: {error}.") from error
+        reason = str(error).partition(" <")[0]  # it would name an object
+        raise RequestError(f"{where}: can't be read as an image: {reason}.") from error
     if modes[0] in "IF" or ";16" in modes:
         raise RequestError(
             f"{where}: expected 8 bits per channel, got more: the value that means white isn't "
@@ -229,6 +231,15 @@ def read_image(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
     if pixels.size != (width, height):
         pixels = pixels.resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(pixels, np.uint8).reshape(shape)
+
+
+def png_of(pixels: np.ndarray) -> bytes:
+    """Return pixels (height, width, channels) uint8 as the content of a PNG file."""
+    from PIL import Image
+
+    file = BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+    return file.getvalue()
 
 
 def _number_images(part: str, pixels: np.ndarray, labels: Sequence[str]) -> list[LabelledImage]:

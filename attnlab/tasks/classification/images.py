@@ -89,9 +89,9 @@ class Images(ClassificationTask):
             raise RequestError(f"{expected} {images.min():g} to {images.max():g}.")
         return [*np.rint(images).astype(np.uint8)]
 
-    def read(self, items: Sequence[str]) -> list[np.ndarray]:
-        """Read the pixels of image files; see `read_image`."""
-        return [read_image(Path(item), self.shape) for item in items]
+    def read(self, items: Sequence[str | bytes]) -> list[np.ndarray]:
+        """Read the pixels of image files, or of their bytes; see `read_image`."""
+        return [read_image(item, self.shape) for item in items]
 
     def shares(self, model: keras.Model, items: Sequence[np.ndarray]) -> np.ndarray:
         """Return the probability of each class for images (H, W, C) uint8: (N, classes)."""

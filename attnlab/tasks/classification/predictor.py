@@ -7,7 +7,7 @@ from os.path import isfile
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
+from attnlab.tasks.predictor import Explored, Inputs, Predictor, Request, Setting
 from attnlab.text.reading import check_utf8
 from attnlab.text.vocabulary import unknown_column
 
@@ -42,7 +42,8 @@ class ClassPredictor(Predictor):
 
         self._scores, self._has_images = scores, has_images(request.run.read_task())
         if self._has_images:
-            self.noun, self.most_drawn = "image", 16
+            self.noun, self.most_drawn, self.fields = "image", 16, {"image": "image"}
+            self.takes = Inputs("FILE.png", "FILE.png...", required=True)
         super().__init__(request)
 
     def read(self) -> Sequence[str]:
@@ -54,8 +55,6 @@ class ClassPredictor(Predictor):
                 )
             return super().read()
         names = [*self.request.words, *map(str, self.request.files)]
-        if not names:
-            raise RequestError("FILE.png: the run classifies images; give image files.")
         for number, name in enumerate(names, 1):
             check_utf8(name, f"FILE.png {number}")
             if not isfile(name):
@@ -67,8 +66,11 @@ class ClassPredictor(Predictor):
         if not text.strip():
             raise RequestError(f"{where}: expected words, got an empty text.")
 
-    def predict(self, inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the class and the probabilities; None and {} for a blank line."""
+    def predict(self, inputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
+        """Yield the class and the probabilities of texts, or of names or bytes of image files.
+
+        Of a blank line they are None and {}.
+        """
         items = [item for item in inputs if item.strip()]
         if not self._has_images:
             self.warn(items, self.task.length)
@@ -85,6 +87,43 @@ class ClassPredictor(Predictor):
             if not self._has_images:
                 result["unknown"] = self.unknown(item)
             yield result
+
+    def starts(self) -> Mapping[str, Any]:
+        """Return a text; of a run on images a test image that was recorded, else a black one."""
+        if not self._has_images:
+            return super().starts()
+        from attnlab.tasks.attention import read_attention
+        from attnlab.tasks.classification.image_corpora import png_of
+
+        recorded = read_attention(self.request.run)
+        pixels = recorded.final()["pixels"][0] if recorded else self.task.served[0]
+        return {"image": png_of(pixels.astype("uint8"))}
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return the class of a text, or of an image; see `Predictor`."""
+        import numpy as np
+
+        (item,) = given.values()
+        (result,) = self.predict([item])
+        classes, name = self.task.classes, result["class"]
+        if name is None:
+            return Explored("")
+        chosen, names = np.array([classes.index(name)]), lambda places: [classes[n] for n in places]
+        if self._has_images:
+            inputs = np.stack(self.task.read([item]))
+            seen = {"image": inputs[0], "grid": self.model.grid}
+            return Explored(name, inputs, chosen, names, **seen)
+        inputs = self.task.tokens([item])
+        (labels,) = self.task.words(inputs).tolist()
+        count = np.count_nonzero(inputs)
+        words = {
+            "text": labels,
+            "class token and text": ["<class>", *labels],
+            # of pretrained encoders
+            "start, text and end": ["<start>", *labels[:count], "<end>", *labels[count:]],
+            "class": [name],
+        }
+        return Explored(name, inputs, chosen, names, words)
 
     def lines(self, result: Mapping[str, Any]) -> list[str]:
         """Return the class, or an empty line for a blank line."""

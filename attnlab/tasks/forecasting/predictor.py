@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnlab.config.options import in_prose
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Predictor, Request, Setting
+from attnlab.tasks.predictor import Explored, Predictor, Request, Setting
 from attnlab.terminal import NOTHING
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class ForecastPredictor(Predictor):
     )
     figure = Setting("plot", "Draw the forecasts.")
     table = "Write a CSV with the columns id, time, forecast, low and high."
+    fields = {"series": "series"}
     task: ForecastingTask
 
     def __init__(
@@ -89,6 +92,45 @@ class ForecastPredictor(Predictor):
                 for name, column in columns.items()
             }
             yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
+
+    def use(self, trained: Any) -> None:
+        """Compile the model for `explore`; see `Predictor`."""
+        from attnlab.training.compilation import compile_function
+
+        super().use(trained)
+        self._compiled = compile_function(self.model, jit=False)
+
+    def starts(self) -> Mapping[str, Any]:
+        """Return the newest values of the first series."""
+        return {"series": self.task.origins[0].values.tolist()}
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Forecast the first series from other newest values, or from fewer; see `Predictor`."""
+        import numpy as np
+
+        from attnlab.tasks.forecasting.measures import STEPS
+        from attnlab.tasks.forecasting.time_series import scale_columns
+
+        task, model, values = copy(self.task), self.model, np.asarray(given["series"], float)
+        most, task.history = task.history, len(values)
+        least = most if model.fixed_length else min(max(model.highway, model.at_once), most)
+        if not (least <= len(values) <= most and np.isfinite(values).all()):
+            size = f"{least} to {most}" if least < most else f"{most}"
+            raise RequestError(f"series: the model reads {size} numbers, got {len(values)}.")
+        columns = np.column_stack([values, task.origins[0].columns[-len(values) :, 1:]])
+        end = replace(task.origins[0], columns=columns)
+        steps = task.horizon if task.inputs else max(STEPS, task.horizon)
+        (forecast,) = task.forecast(self._compiled, [end], steps, self._warn)
+        return Explored(
+            ", ".join(f"{value:.6g}" for value in forecast),
+            scale_columns(end.scalers_of(columns), columns)[None].astype(np.float32),
+            words={
+                "forecast": [f"+{step}" for step in model.ahead or [1]],
+                "history": [str(step) for step in range(-len(values), 0)],
+            },
+            values=values,
+            forecast=forecast,
+        )
 
     def _interval(self, steps: int, can_change: bool) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attnlab.errors import RequestError
-from attnlab.tasks.predictor import Inputs, Predictor, Request, Setting
+from attnlab.tasks.predictor import Explored, Inputs, Predictor, Request, Setting
 
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
 _SHOWN = 48  # most tokens on a map of attention
+_NEXT = 20  # most tokens of a continuation that is explored
 
 
 class GeneratePredictor(Predictor):
@@ -79,12 +81,7 @@ class GeneratePredictor(Predictor):
         vocabulary, longest = self.task.vocabulary, self.model.longest
         generator = Generator(self.model, **self._sampling)
         for prompt in inputs:
-            tokens = vocabulary.encode(prompt)
-            if longest is not None and len(tokens) > longest:
-                self.request.report(
-                    f"warning: the model reads {longest:,} tokens, the last of the {len(tokens):,} "
-                    "of this prompt."
-                )
+            tokens = self._encode(prompt, longest)
             drawn = np.stack([*generator.continue_text(tokens, **self._size)], axis=1).tolist()
             texts = []
             for new in drawn:
@@ -94,6 +91,50 @@ class GeneratePredictor(Predictor):
                 labels = vocabulary.labels(new)
                 texts.append({"text": text, "stopped": bool(places), "tokens": labels})
             yield {"prompt": prompt, "texts": texts}
+
+    def _encode(self, prompt: str, most: int | None) -> list[int]:
+        """Return the tokens of a prompt, with a warning if the model reads only the last `most`."""
+        tokens = self.task.vocabulary.encode(prompt)
+        if most is not None and len(tokens) > most:
+            self.request.report(
+                f"warning: the model reads {most:,} tokens, the last of the {len(tokens):,} of "
+                "this prompt."
+            )
+        return tokens
+
+    def use(self, trained: Any) -> None:
+        """Create the generator of `explore`; see `Predictor`."""
+        from attnlab.tasks.language.generation import Generator
+
+        super().use(trained)
+        self._greedy = Generator(self.model, temperature=0)
+
+    def starts(self) -> Mapping[str, Any]:
+        """Return a prompt that the vocabulary has."""
+        vocabulary, text = self.task.vocabulary, self.task.served[0]
+        try:
+            vocabulary.encode(text)
+        except RequestError:
+            text = vocabulary.decode(range(min(vocabulary.size, 8)))
+        return {"text": text}
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return the most probable continuation; the model reads it with the prompt at once."""
+        import numpy as np
+
+        vocabulary, context = self.task.vocabulary, self.task.context
+        count = min(_NEXT, 1 + context // 2)
+        most = context + 1 - count
+        prompt = self._encode(given["text"], most)[-most:]
+        new = [int(token) for (token,) in self._greedy.continue_text(prompt, tokens=count)]
+        read = [*prompt, *new[:-1]]
+        return Explored(
+            vocabulary.decode([*prompt, *new])[len(vocabulary.decode(prompt)) :],
+            np.array([read], np.int32),
+            np.array([[*[-1] * (len(prompt) - 1), *new]]),
+            vocabulary.labels,
+            {"text": vocabulary.labels(read)},
+        )
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Yield the prompt with each continuation."""
@@ -166,6 +207,23 @@ class FillPredictor(Predictor):
             ]
             filled = fill_in(text, guesses)
             yield {"text": text, "filled": filled, "masks": masks, "unknown": self.unknown(text)}
+
+    def explore(self, given: Mapping[str, Any]) -> Explored:
+        """Return a text with its masks filled in; see `Predictor`."""
+        import numpy as np
+
+        from attnlab.tasks.language.text.masking import labels
+        from attnlab.text.tokenizers import END
+
+        (result,) = self.predict([given["text"]])
+        if not result["masks"]:
+            return Explored("")
+        rows = self.task.rows([given["text"]])
+        logits = np.asarray(self.model(rows, training=False))
+        words = logits[..., END + 1 :].argmax(axis=-1) + END + 1  # not one of the special tokens
+        chosen = np.where(rows == self.task.mask_token, words, -1)
+        names, text = partial(labels, self.task.tokenizer), self.task.names[rows[0]].tolist()
+        return Explored(result["filled"], rows, chosen, names, {"text": text})
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
         """Yield the filled-in text, or a line per word."""

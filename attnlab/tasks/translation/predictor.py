@@ -86,18 +86,14 @@ class TranslationPredictor(Predictor):
         ((best, *_),) = self._translate([given["text"]])
         if len(best.source) == 1:  # only END
             return Explored(best.text)
-        tokens = self.task.tokenizers[1]
+        pieces, read = self.task.tokenizers[1].pieces, [START, *best.target]
         source, translation = self._translator.pieces(best)
         return Explored(
             best.text,
-            inputs=(best.source[None], np.array([[START, *best.target]], np.int32)),
-            chosen=np.array([[*best.target, END]]),
-            names=lambda numbers: [tokens.pieces([number])[0] for number in numbers],
-            words={
-                "source": source,
-                "translation": translation,
-                "read": tokens.pieces([START, *best.target]),
-            },
+            (best.source[None], np.array([read], np.int32)),
+            np.array([[*best.target, END]]),
+            lambda numbers: [pieces([number])[0] for number in numbers],
+            {"source": source, "translation": translation, "read": pieces(read)},
         )
 
     def sides(self, explored: Explored, layer: str, shape: tuple[int, int]) -> tuple[str, str]:

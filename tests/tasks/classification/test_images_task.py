@@ -85,7 +85,7 @@ def test_a_run_on_a_folder_of_images_works_with_every_command(trained_lab):
 def test_wrong_images_are_refused_in_one_sentence(trained_lab):
     (trained_lab.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nand no more")
     for words, message in (
-        ((), "FILE.png: the run classifies images; give image files."),
+        ((), "FILE.png: the run reads images; give an image file."),
         (("no.png",), "FILE.png: expected an image file, got no.png, no such file."),
         (("broken.png",), "broken.png: can't be read as an image: "),
         (("broken.png", "--attention", "x.gif"), "--attention: expected a file that ends"),

@@ -13,7 +13,6 @@ from keras import ops
 
 from attnlab.attention.base import Attention
 from attnlab.attention.dropout import Dropout
-from attnlab.attention.state import StateAttention
 from attnlab.errors import RequestError
 from attnlab.internals import is_shapes_only
 from attnlab.layers.recurrent import AttentionReadout, StackedCells
@@ -177,7 +176,7 @@ class TransformerLanguageModel(EncoderStack, LanguageModel):
     @property
     def longest(self) -> int | None:
         """See `LanguageModel.longest`; any number with states of constant size and no table."""
-        states = all(isinstance(layer.attention, StateAttention) for layer in self.encoder)
+        states = all(layer.attention.has_state for layer in self.encoder)
         return None if states and self.position.kind != "learned" else self.context
 
     def build_vectors(self, shape: tuple) -> None:
@@ -266,7 +265,7 @@ class RecurrentLanguageModel(AttentionReadout, LanguageModel):
     @property
     def longest(self) -> int | None:
         """See `LanguageModel.longest`; None if the whole state has a constant size."""
-        constant = self.reads == "state" or isinstance(self.attention, StateAttention)
+        constant = self.reads == "state" or self.attention.has_state
         return None if constant else self.context
 
     def initial_state(self, batch, length: int | None) -> tuple[tuple, Any]:
