@@ -115,3 +115,19 @@ def test_an_external_kind_needs_no_change_of_attnlab(tmp_path, empty_store):
     assert "4 completed" in printed and "miss" in printed
     line, content = printed.splitlines()[-2:]
     assert json.loads(content)["number"] == pytest.approx(float(line), rel=0.01)
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from attnlab.explore.session import Session\n"
+        "from attnlab.records.run_directory import list_runs\n"
+        "session = Session(list_runs(Path(sys.argv[1]))[-1].run)\n"
+        "prediction = session.predict(session.epochs.numbers[-1], {'text': '0.5'}, {})\n"
+        "print(prediction.explored.output, prediction.layers)"
+    )
+    found = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    explored = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "runs")],
+        env={**os.environ, **found, "ATTNLAB_CONFIG_DIR": str(tmp_path / "conf")},
+        capture_output=True,
+        text=True,
+    )
+    assert explored.stdout.split() == [line, "[]"], explored.stderr

@@ -29,11 +29,15 @@ from attnlab.explore.session import Prediction, Session
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.shown.run_figures import run_title
 from attnlab.views.html.page import explore_text, fragment_text
-from attnlab.views.records import Table
+from attnlab.views.records import Record, Table
 
 T = TypeVar("T")
 
 _MOST_BYTES = 8_000_000  # of a request
+_LINES = "application/x-ndjson"  # a line of JSON for each step of long work
+# The first number of ids in each part of a page; those of a run's parts are 1,000 apart from the
+# other run's.
+_FIRST = {"maps": 1, "table": 500, "tools": 700}
 _FORMATS = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
 
 
@@ -83,24 +87,26 @@ class Explorer:
         finally:
             if self._newest.get(key) == number:
                 del self._newest[key]
-        return JSONResponse(_described(prediction, first=1000 * key[1]))
+        return JSONResponse(_described(prediction, key[1]))
 
     async def _heads(self, asked: Mapping[str, Any]) -> Response:
-        session = self._sessions[self._slot(asked)]
-        table = await self._compute(partial(session.heads, _epoch(asked)))
-        return JSONResponse({"html": fragment_text([table], 1)})
+        slot = self._slot(asked)
+        heads = partial(self._sessions[slot].heads, _epoch(asked))
+        table = await self._compute(heads)
+        return JSONResponse({"html": _html([table], slot, "tools")})
 
     async def _rank(self, asked: Mapping[str, Any]) -> Response:
-        session = self._sessions[self._slot(asked)]
+        slot = self._slot(asked)
+        session = self._sessions[slot]
         steps = session.rank(_epoch(asked), _given(session, asked))
         first = await self._compute(partial(next, steps))  # what is wrong is no stream
-        return StreamingResponse(self._progress(first, steps), media_type="application/x-ndjson")
+        return StreamingResponse(self._progress(first, steps, slot), media_type=_LINES)
 
-    async def _progress(self, step: Any, steps: Iterator[Any]) -> AsyncIterator[str]:
+    async def _progress(self, step: Any, steps: Iterator[Any], slot: int) -> AsyncIterator[str]:
         """Yield a line per head, then the table; closing the connection ends it."""
         while step is not None:
             if isinstance(step, Table):
-                content: dict[str, Any] = {"html": fragment_text([step], 1)}
+                content: dict[str, Any] = {"html": _html([step], slot, "tools")}
             else:
                 content = dict(zip(("done", "total"), step, strict=True))
             yield json.dumps(content) + "\n"
@@ -296,30 +302,25 @@ def _changes(asked: Mapping[str, Any]) -> dict[str, Change]:
     return {name: change for name, change in changes.items() if any(change)}
 
 
-def _described(prediction: Prediction, first: int) -> dict[str, Any]:
-    """Return the answer to `predict`; ids in its HTML count from `first`."""
-    explored, layers = prediction.explored, prediction.layers
-    score = None
-    if prediction.score is not None:
-        before, now = prediction.score
-        kind = "log probability" if explored.chosen is not None else "RMS"
-        score = {"kind": kind, "before": before, "now": now}
+def _described(prediction: Prediction, slot: int) -> dict[str, Any]:
+    """Return the answer to `predict`."""
+    explored, score = prediction.explored, prediction.score
+    layers = [layer._asdict() for layer in prediction.layers]
+    shown = ("name", "rows", "columns", "row_words", "column_words")
     return {
         "output": explored.output,
-        "table": fragment_text([prediction.likely] if prediction.likely else [], first),
-        "maps": fragment_text(prediction.maps(), first + 1),
+        "table": _html([prediction.likely] if prediction.likely else [], slot, "table"),
+        "maps": _html(prediction.maps(), slot, "maps"),
         "layers": [
-            {
-                "name": layer.name,
-                "heads": len(layer.weights),
-                "rows": layer.rows,
-                "columns": layer.columns,
-                "row_words": layer.row_words,
-                "column_words": layer.column_words,
-            }
+            {"heads": len(layer["weights"]), **{name: layer[name] for name in shown}}
             for layer in layers
         ],
-        "score": score,
+        "score": None if score is None else score._asdict(),
         "forecast": None if explored.forecast is None else [*map(float, explored.forecast)],
         "messages": prediction.messages,
     }
+
+
+def _html(records: Sequence[Record], slot: int, part: str) -> str:
+    """Return records as HTML for a part of a page."""
+    return fragment_text(records, 1000 * slot + _FIRST[part])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from attnlab.tasks.base import ReportedRun, assign
 from attnlab.tasks.kinds import kind_of, load
 from attnlab.tasks.predictor import Explored, Predictor, Request
 from attnlab.text.tokenizers import PAD
-from attnlab.views.records import Epochs, Record, Slider, Table, tabs
+from attnlab.views.records import Epochs, Record, Slider, Table, Tabs
 
 Changes = Mapping[str, Change]  # by name of the layer; none: the model as it was trained
 
@@ -30,21 +31,30 @@ _ITEMS = 100  # test items on which heads are ranked
 _MEASURED = 64  # test items on which heads are measured, as in `attnlab heads`
 
 
+class Score(NamedTuple):
+    """What changes do to an output."""
+
+    output: str  # without changes
+    kind: str  # its log probability, or how far values move (root of the mean square, scaled units)
+    before: float
+    now: float
+
+
 class Prediction(NamedTuple):
     """What a page shows of a prediction."""
 
+    epoch: int
     explored: Explored
     likely: Table | None
     layers: list[Layer]
-    # The log probability of the output without changes, before and after them; of a model that
-    # returns values, how far they moved: 0, and the root of the mean square.
-    score: tuple[float, float] | None
+    score: Score | None  # None without changes
     messages: list[str]
 
     def maps(self) -> Sequence[Record]:
         """Return the layers as records of a page, in a tab each if there are several."""
-        epochs = Epochs([1], [""], 0)  # what changes with the epoch is computed again
-        return tabs({layer.name: [Slider(epochs, [[layer.frame]])] for layer in self.layers})
+        epochs = Epochs([self.epoch], [""], 0)
+        layers = {layer.name: [Slider(epochs, [[layer.frame]])] for layer in self.layers}
+        return [Tabs("layer", layers)] if len(layers) > 1 else [*chain(*layers.values())]
 
 
 class Session:
@@ -94,7 +104,7 @@ class Session:
                 sides = predictor.sides(explored, name, shape)
                 layers.append(show_layer(name, weights, explored, sides))
             likely = likely_outputs(explored, outputs)
-        return Prediction(explored, likely, layers, score, self._messages)
+        return Prediction(epoch, explored, likely, layers, score, self._messages)
 
     def rank(self, epoch: int, given: Mapping[str, Any]) -> Iterator[tuple[int, int] | Table]:
         """Yield how many heads of how many were switched off so far, then the table of their cost.
@@ -215,9 +225,8 @@ def _cost(chosen: np.ndarray | None, before: np.ndarray, now: np.ndarray) -> flo
     return float(np.nanmean(chosen_shares(before, chosen) - chosen_shares(now, chosen)))
 
 
-def _score(explored: Explored, before: np.ndarray, now: np.ndarray) -> tuple[float, float]:
-    """Return the score of a prediction before and after changes; see `Prediction`."""
+def _score(explored: Explored, before: np.ndarray, now: np.ndarray) -> Score:
     if explored.chosen is None:
-        return 0.0, _cost(None, before, now)
+        return Score(explored.output, "RMS", 0.0, _cost(None, before, now))
     sums = [np.nansum(chosen_shares(logits, explored.chosen)) for logits in (before, now)]
-    return float(sums[0]), float(sums[1])
+    return Score(explored.output, "log probability", float(sums[0]), float(sums[1]))

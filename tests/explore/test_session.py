@@ -54,14 +54,14 @@ def test_changes_act_and_leave_nothing_behind(session):
     before = session.predict(2, GIVEN, {})
     off = session.predict(2, GIVEN, {CROSS: Change(heads=[1])})
     assert np.all(off.layers[-1].weights[1] == 0) and np.any(off.layers[-1].weights[0] > 0)
-    assert off.score[0] == pytest.approx(np.log(shares_of(before)).sum(), rel=0.01)
-    assert off.score[1] < off.score[0]
+    assert off.score.before == pytest.approx(np.log(shares_of(before)).sum(), rel=0.01)
+    assert off.score.now < off.score.before
     hidden = weights_of(Change(hidden=[1]))
     assert np.all(hidden[..., 1] == 0) and hidden.sum(axis=-1) == pytest.approx(1, abs=1e-5)
     rows = weights_of(Change(rows={0: 2, 1: None}))
     assert np.all(rows[:, 0] == np.eye(6)[2]) and rows[:, 1] == pytest.approx(1 / 6, abs=1e-6)
     none = session.predict(2, GIVEN, {CROSS: Change()})
-    assert none.explored.output == before.explored.output and none.score[0] == none.score[1]
+    assert none.explored.output == before.explored.output and none.score.before == none.score.now
     after = session.predict(2, GIVEN, {})
     assert np.array_equal(after.layers[-1].weights, before.layers[-1].weights)
     assert after.likely == before.likely and after.score is None
@@ -73,8 +73,8 @@ def test_ranked_heads_cost_what_switching_them_off_costs(session):
     outputs = len(session.predict(2, GIVEN, {}).likely.rows)
     for layer, head, cost, _ in table.rows:
         change = {layer: Change(heads=[int(head) - 1])}
-        before, now = session.predict(2, GIVEN, change).score
-        assert float(cost) == pytest.approx((before - now) / outputs, abs=1e-3)
+        score = session.predict(2, GIVEN, change).score
+        assert float(cost) == pytest.approx((score.before - score.now) / outputs, abs=1e-3)
     on_items = [float(row[3]) for row in table.rows]
     assert on_items == sorted(on_items, reverse=True) and on_items[0] > 0
 
@@ -125,3 +125,15 @@ def test_a_run_without_weights_is_refused(exploring, tmp_path):
     shutil.rmtree(folder / "weights")
     with pytest.raises(RequestError, match="has no saved weights"):
         Session(RunDirectory(folder))
+
+
+def test_forecasts_of_a_series_follow_its_values(trained):
+    session = Session(RunDirectory(trained.folder))
+    given = dict(session.starts)
+    before = session.predict(2, given, {})
+    assert len(before.explored.forecast) >= 1 and len(before.layers[0].columns) == 7
+    higher = {"series": [*given["series"][:-1], given["series"][-1] + 20]}
+    moved = session.predict(2, higher, {}).explored.forecast
+    assert not np.allclose(moved, before.explored.forecast)
+    changed = session.predict(2, given, {before.layers[0].name: Change(heads=[0])})
+    assert changed.score.before == 0 < changed.score.now
