@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ class Looked(NamedTuple):
     admitted: np.ndarray  # (B, 1 or H, T, S) bool, which positions a query may attend to
     is_own: bool  # whether a sequence looked at itself
     are_shares: bool  # whether the weights are shares; if not, entropy is undefined
+    positions: Sequence[int] = ()  # of the T queries, as the layer counts them
 
 
 def attention_layers(model: keras.Model) -> dict[str, Attention]:
@@ -47,20 +48,19 @@ def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
     """Record where each attention layer of a model looks while the model is called eagerly.
 
     Yields a mapping that is filled at the end: name in `attention_layers` -> `Looked`, in the order
-    of the first calls. A decoder that calls its layer once per step gives all steps; a later call
-    for the same queries replaces the earlier one.
+    of the first calls. A decoder that calls its layer once per step gives all steps.
     """
     layers = attention_layers(model)
-    calls: dict[str, dict[int, Looked]] = {}  # by the position of the first query
+    calls: dict[str, list[Looked]] = {}
     looked: dict[str, Looked] = {}
 
     def record(name: str, weights: Tensor, mask: Tensor, is_own: bool, start_index: Any) -> None:
-        weights, first = np.asarray(keras.ops.cast(weights, "float32")), int(start_index)
+        weights = np.asarray(keras.ops.cast(weights, "float32"))
         shape = (len(weights), 1, *weights.shape[2:])
         admitted = np.broadcast_to(True if mask is None else np.asarray(mask), shape)
         shares = layers[name].weights_are == "shares"
-        steps = {n: step for n, step in calls.get(name, {}).items() if n < first}
-        calls[name] = {**steps, first: Looked(weights, admitted, is_own, shares)}
+        positions = [int(start_index) + query for query in range(weights.shape[2])]
+        calls.setdefault(name, []).append(Looked(weights, admitted, is_own, shares, positions))
 
     for name, layer in layers.items():
         layer.recorder = partial(record, name)
@@ -69,10 +69,11 @@ def record_attention(model: keras.Model) -> Iterator[dict[str, Looked]]:
     finally:
         for layer in layers.values():
             layer.recorder = None
-    for name, (*steps, last) in ((name, by_start.values()) for name, by_start in calls.items()):
-        weights = np.concatenate([step.weights for step in (*steps, last)], axis=2)
-        admitted = np.concatenate([step.admitted for step in (*steps, last)], axis=2)
-        looked[name] = Looked(weights, admitted, last.is_own and not steps, last.are_shares)
+    for name, steps in calls.items():
+        weights, admitted = (np.concatenate(p, axis=2) for p in list(zip(*steps, strict=True))[:2])
+        is_own = len(steps) == 1 and steps[0].is_own
+        positions = [position for step in steps for position in step.positions]
+        looked[name] = Looked(weights, admitted, is_own, steps[0].are_shares, positions)
 
 
 def measure_heads(looked: Looked, tokens: np.ndarray | None = None) -> dict[str, np.ndarray]:

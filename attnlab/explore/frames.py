@@ -88,7 +88,8 @@ def show_layer(name: str, looked: Looked, explored: Explored, sides: tuple[str, 
     else:
         text = ShadedText(column_words, maps[:, 0], explored.output)
         frame = ShadedWords([text], names, (sides[1] or "memory", "", "output"))
-    return Layer(name, weights, rows, columns, row_words, column_words, frame)
+    positions = [looked.positions[row] for row in rows]
+    return Layer(name, weights, positions, columns, row_words, column_words, frame)
 
 
 def _shown(words: Sequence[str] | None, size: int) -> tuple[list[int], list[str]]:

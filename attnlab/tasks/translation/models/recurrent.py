@@ -132,7 +132,10 @@ class RecurrentDecoder(keras.layers.Layer):
         widths = [self.units]
         if self.looks_stepwise:
             widths.append(self.context if self.before else self.units)
+        # Only the call below is recorded: it has the queries of all steps.
+        recorder, self.attention.recorder = self.attention.recorder, None
         tops, *attended = through_time(step, first, entering, widths, self.compute_dtype)
+        self.attention.recorder = recorder
         queries = tops
         if self.before:
             queries = ops.concatenate([first.cells[-1][0][:, None], tops[:, :-1]], axis=1)
