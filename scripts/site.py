@@ -12,8 +12,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from latex2mathml.converter import convert
-
 # Folders of docs/, in the order of the tabs. Each has an index.md that links its pages in order.
 SECTIONS = {
     "tutorials": "Tutorials",
@@ -81,6 +79,8 @@ def on_page_content(content, page, config, files):
 
 
 def _mathml(match: re.Match) -> str:
+    from latex2mathml.converter import convert  # of the extra docs
+
     display = "inline" if match[1] == "(" else "block"
     return f'class="arithmatex">{convert(html.unescape(match[2]), display=display)}<'
 
