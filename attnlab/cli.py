@@ -63,15 +63,13 @@ def _requested(arguments: list[str]) -> Callable[[], object]:
     levels = [VERBOSITY[word] for word in arguments if word in VERBOSITY]
     logs.verbosity = levels[-1] if levels else 0
     words = without_config_dirs([word for word in arguments if word not in VERBOSITY])
-    first = words[0] if words else "help"
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    first = words[0] if words else "--help"
     is_verb = first[:1] not in ("-", "+", "~") and "=" not in first
     verbs = _verbs() if is_verb else {}
     if first in verbs:
         return partial(_run_verb, first, words[1:])
-    if first == "help" or {"--help", "-h"} & {*words}:
-        from attnlab.config.settings import overview
-
-        return partial(print, overview(_verbs()))
     if first == "--version":
         from attnlab import __version__
 
@@ -88,6 +86,10 @@ def _requested(arguments: list[str]) -> Callable[[], object]:
             f"{first}: there is no such command.{did_you_mean(first, valid)} Valid: "
             f"{', '.join(valid)}. Settings are KEY=VALUE."
         )
+    if {"--help", "-h"} & {first, *words}:
+        from attnlab.config.settings import overview
+
+        return partial(print, overview(_verbs()))
     return training(words[1:] if is_verb else words)
 
 

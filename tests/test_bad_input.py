@@ -74,6 +74,8 @@ REQUESTS = [
     # Words that aren't a command line.
     ("sunspots bahdanau", "sunspots: there is no such command.", "Settings are KEY=VALUE."),
     ("eval latest", "eval: there is no such command. Did you mean evaluate?"),
+    ("help forcast", "forcast: there is no such command. Did you mean forecast?"),
+    ("foo --help", "foo: there is no such command."),
     ("seed=0,1", "expected one value, several with -m."),
     ("model.units=[", "model.units=[: expected KEY=VALUE."),
     ("--multirn task=fib", "unrecognized arguments: --multirn. Valid options: --multirun, "),

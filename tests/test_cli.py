@@ -27,7 +27,9 @@ def test_help_fits_a_terminal_and_has_every_command(capsys):
     assert shown <= words
     for verb in verbs():
         assert main([verb, "--help"]) == 0
-        assert capsys.readouterr().out.startswith(f"Usage: attnlab {verb} ")
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"Usage: attnlab {verb} ")
+        assert main(["help", verb]) == 0 and capsys.readouterr().out == shown
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"attnlab {__version__}\n"
 
