@@ -21,6 +21,7 @@ from attnlab.errors import RequestError
 B, T, S, W = 2, 3, 5, 16  # four heads have to divide the width, the rest is prime
 LENGTHS = np.array([[[1, 1, 1, 1, 1]], [[1, 1, 1, 0, 0]]], bool)
 Make = Callable[..., Attention]
+_OVERFLOW = "scale powers and exponentials down before they overflow"
 
 
 def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
@@ -106,6 +107,23 @@ def check_outputs(make: Make) -> None:
     _require(fits, f"a query's shares must add up to 1 at most, got {most:.3g}")
 
 
+def check_precision(make: Make) -> None:
+    """Large values don't overflow, and mixed precision stays close to float32."""
+    wide, half = (build_layer(make, dtype=dtype) for dtype in ("float32", "mixed_bfloat16"))
+    query, masks = query_of(wide), {"memory_mask": LENGTHS[:, 0]}
+    exact, output = (attend(layer, query, MEMORY, **masks) for layer in (wide, half))
+    types = {tensor.dtype.name for tensor in output}
+    _require(types == {"bfloat16"}, f"in bfloat16 it gives {types}")
+    for layer, what, advice in (
+        (wide, "of large values", _OVERFLOW),
+        (half, "in bfloat16", "compute it in float32, by attnlab.attention.functional.widen"),
+    ):
+        large = attend(layer, 300 * query, layer.project(300 * MEMORY), **masks)._asdict()
+        large = {f"{name} {what}": tf.cast(value, "float32") for name, value in large.items()}
+        _finite(large, advice)
+    _same(tf.cast(output.context, "float32"), exact.context, 0.15, "in bfloat16")
+
+
 def check_projection(make: Make) -> None:
     """Memory that `project` has projected gives the same as raw memory."""
     layer = build_layer(make)
@@ -122,6 +140,7 @@ def check_padding(make: Make) -> None:
     padded[1, 3:] = -3e4
     query, mask = query_of(layer), LENGTHS[:, 0]
     one, other = (results(layer, query, memory, memory_mask=mask) for memory in (MEMORY, padded))
+    _finite(other, _OVERFLOW)
     for name in one:
         _same(one[name], other[name], 0, name)
     _same(one["weights"][1, :, :, 3:], 0, 0, "a masked weight")
@@ -259,23 +278,6 @@ def check_gradients(make: Make) -> None:
         slope = (ends[0] - ends[1]) / 2e-6
         tolerance = 1e-7 + 1e-6 * abs(slope)
         _same(np.sum(gradient * direction), slope, tolerance, f"the gradient of {names[number]}")
-
-
-def check_precision(make: Make) -> None:
-    """Mixed precision doesn't overflow and stays close to float32."""
-    wide, half = (build_layer(make, dtype=dtype) for dtype in ("float32", "mixed_bfloat16"))
-    query, masks = query_of(wide), {"memory_mask": LENGTHS[:, 0]}
-    exact, output = (attend(layer, query, MEMORY, **masks) for layer in (wide, half))
-    types = {tensor.dtype.name for tensor in output}
-    _require(types == {"bfloat16"}, f"in bfloat16 it gives {types}")
-    _same(tf.cast(output.context, "float32"), exact.context, 0.15, "in bfloat16")
-    for layer, what, advice in (
-        (wide, "of large values", "scale powers and exponentials down before they overflow"),
-        (half, "in bfloat16", "compute it in float32, by attnlab.attention.functional.widen"),
-    ):
-        large = attend(layer, 300 * query, layer.project(300 * MEMORY), **masks)._asdict()
-        large = {f"{name} {what}": tf.cast(value, "float32") for name, value in large.items()}
-        _finite(large, advice)
 
 
 def check_saving(make: Make) -> None:
