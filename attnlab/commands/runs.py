@@ -18,6 +18,7 @@ from rich.text import Text
 from attnlab.commands import options
 from attnlab.comparison.selection import Filters, none_fits
 from attnlab.errors import RequestError
+from attnlab.records.files import Checkpoints
 from attnlab.records.run_directory import ListedRun, list_runs, shown_state
 from attnlab.tasks.kinds import known_kind
 from attnlab.terminal import NOTHING, WIDTH, in_one_format, plain_console, plain_table
@@ -187,17 +188,17 @@ def _count(entries: Sequence[ListedRun]) -> str:
 
 def row(entry: ListedRun) -> dict[str, Any]:
     """Return the entries of a run in the table; None where there is no value."""
-    status = entry.status
-    age = None
+    status, state, age = entry.status, shown_state(entry.status), None
+    checkpoint = Checkpoints(entry.run.checkpoint)  # a killed run continues after its epoch
     with suppress(ValueError):  # a damaged run has no time
         age = time.time() - datetime.fromisoformat(str(status["started"])).timestamp()
     return {
         "run": entry.run.path.name,
-        "state": shown_state(status),
+        "state": state,
         "task": status["task"],
         "attention": status["attention"],
         "seed": status["seed"],
-        "epoch": status.get("epoch"),
+        "epoch": checkpoint.epochs() if state == "killed" else status.get("epoch"),
         **_results(entry),
         "age": age,
         "started": status["started"],

@@ -124,6 +124,8 @@ def _execute(
                 f"{total} jobs: {before} done before, {failed} failed before, {len(todo)} to run"
             )
         _announce_killed(rows, progress)
+        if (todo or search) and plan.launcher == "basic":
+            progress.say("tracing and compiling")
         work = Work(folder.name, plan.settings.retry_failed)
         if search:
             ends = _trials(search, work, progress)
@@ -190,8 +192,8 @@ def _announce_killed(rows: Iterable[TableRow], progress: Progress) -> None:
     """Say which killed jobs continue, and after which epoch: that of their checkpoint."""
     for row in rows:
         if row.state == KILLED and row.path:
-            checkpoint = files.Checkpoints(row.path / "checkpoint").newest_state()
-            name, epochs = words_of(row.varying) or row.task, len(checkpoint.get("history", ()))
+            epochs = files.Checkpoints(row.path / "checkpoint").epochs()
+            name = words_of(row.varying) or row.task
             progress.say(f"{name}: was killed, continues after epoch {epochs}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +24,7 @@ from attnlab.terminal import in_one_format, plain_console, plain_table
 NOT_RUN = "not run"
 MOST_ROWS = 60
 _LONGEST_VALUE = 24
+_SECONDS_BETWEEN_LINES = 10.0  # of epochs
 _STYLES = {COMPLETED: "green", FAILED: "red", RUNNING: "cyan", KILLED: "yellow", PRUNED: "magenta"}
 
 
@@ -82,6 +85,7 @@ class Progress:
 
     def __init__(self, name: str, total: int, done: int):
         self._total, self._done, self._end = total, done, ExitStack()
+        self._epoch, self._printed = 0, -math.inf  # when an epoch was printed
         # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
         self._console = plain_console(self._end.enter_context(standard_error()))
         self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[epoch]}")
@@ -101,13 +105,18 @@ class Progress:
 
     def ended(self, row: TableRow) -> None:
         """Report that a job has ended."""
-        self._done += row.state in (COMPLETED, FAILED, PRUNED)
+        self._done, self._epoch = self._done + (row.state in (COMPLETED, FAILED, PRUNED)), 0
         self.say(f"{self._done}/{self._total}  {row.outcome}", always=row.state == FAILED)
         self._bars.update(self._bar, completed=self._done, epoch="")
 
     def on_epoch(self, row: Mapping[str, float]) -> None:
-        """Show the epoch of the run that has just finished one."""
-        self._bars.update(self._bar, epoch=f"(epoch {int(row['epoch'])})")
+        """Show the newest epoch of the runs that train together; without a terminal in lines."""
+        self._epoch = max(self._epoch, int(row["epoch"]))
+        self._bars.update(self._bar, epoch=f"(epoch {self._epoch})")
+        now = time.monotonic()
+        if self._bars.disable and now - self._printed >= _SECONDS_BETWEEN_LINES:
+            self._printed = now
+            self.say(f"{self._done}/{self._total}  epoch {self._epoch}")
 
 
 def csv_text(rows: Sequence[TableRow]) -> str:

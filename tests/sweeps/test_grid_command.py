@@ -108,9 +108,11 @@ def test_a_sweep_ends_with_what_comes_next_and_a_restart_says_which_jobs_continu
     compared = here(*words)
     assert compared.code == 0 and "too few seeds" in compared.out, compared.err
     path = Path(table(sweep_folder(here))[1]["folder"], "status.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "killed"}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "killed", "epoch": 3}))
+    (row,) = json.loads(here.run("runs", "--failed", "--json").out)
     err = here.run(*command).err
-    assert "attnlab: model.units=4: was killed, continues after epoch 2\n" in err
+    continues = f"attnlab: model.units=4: was killed, continues after epoch {row['epoch']}\n"
+    assert row["epoch"] == 2 and f"{continues}attnlab: tracing and compiling\n" in err
 
 
 ONE_BY_ONE = "trainer.together=never"
@@ -123,7 +125,7 @@ def test_failing_jobs_do_not_stop_the_others(here):
     code, out, err = here(*command)
     assert code == 1
     assert states(here) == ["failed", "completed", "failed"]
-    first, second, third, last = err.splitlines()
+    *_, first, second, third, last = err.splitlines()
     failed = table(sweep_folder(here))[0]
     assert "learning_rate=1e+30: failed: epoch 2, step 1: the loss is " in first
     assert first.endswith(f"Log: {failed['folder']}/run.log")

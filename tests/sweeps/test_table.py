@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.sweeps.table import TableRow, csv_text, print_table
+from attnlab.sweeps.table import Progress, TableRow, csv_text, print_table
 
 RESULTS = {"monitor": "val_loss", "best": 0.125, "metric": "rmse", "test": 2.5, "seconds": 3.0}
 
@@ -58,3 +58,12 @@ def test_table_csv_has_everything():
         **{name: str(value) for name, value in RESULTS.items()},
     }
     assert (second["error"], second["folder"]) == ("the loss,\nis inf", "/runs/x")
+
+
+def test_without_a_terminal_epochs_have_a_line_at_most_every_ten_seconds(capfd):
+    with Progress("mine", total=2, done=1) as progress:
+        for epoch in (1, 2, 1, 3):
+            progress.on_epoch({"epoch": epoch})
+        progress.ended(row(1))
+    first, last = capfd.readouterr().err.splitlines()
+    assert first == "attnlab: 1/2  epoch 1" and last.startswith("attnlab: 2/2  attention=none")
