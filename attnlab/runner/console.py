@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from attnlab.config.options import in_prose
+from attnlab.config.options import in_prose, user_folders
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
@@ -57,7 +59,8 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
             change = "attention=luong_global"
         predict = " ".join([kind.predictions.command, run, *kind.predictions.example])
         advice = f"{predict}, or train with {change}, then attnlab compare"
-    console.print(f"next: attnlab {advice}", soft_wrap=True)
+    folders = (shlex.join(["--config-dir", os.path.relpath(path)]) for path in user_folders())
+    console.print(" ".join(["next: attnlab", *folders, advice]), soft_wrap=True)
     console.print(f"run folder: {folder}", soft_wrap=True)
 
 

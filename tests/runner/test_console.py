@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 import subprocess
 import sys
@@ -110,14 +111,15 @@ def test_a_sentence_reports_the_result(capsys, rmse, skill, sentence):
         ),
         (4, 2.0, "attnlab forecast {}, or train with attention=bahdanau, then"),
         (5, 0.0, "attnlab forecast {}, or train with attention=bahdanau, then"),
-        (5, None, "attnlab forecast {}, or train with attention=bahdanau, then"),
+        (5, None, "attnlab --config-dir mine forecast {}, or train with attention=bahdanau, then"),
     ],
 )
 def test_a_run_whose_last_epoch_is_the_best_is_to_be_trained_longer(
     tmp_path, monkeypatch, capsys, best, value, command
 ):
-    """Not if its value is perfect, nor without validation data."""
+    """Not if its value is perfect, nor without validation data. A folder of options is named."""
     monkeypatch.setenv("ATTNLAB_RUNS", str(tmp_path))
+    monkeypatch.setenv("ATTNLAB_CONFIG_DIR", os.path.abspath("mine") if value is None else "")
     scores = {"task": "fib", "attention": "none", "seed": 0, "model": "rnn", "units": "values"}
     scores |= {"metric": "rmse", "test": {"rmse": 1.0}, "baselines": {"persistence": {"rmse": 2.0}}}
     scores |= {"skills": {"persistence": 0.5}, "skill": 0.5, "best_baseline": "persistence"}
