@@ -219,22 +219,23 @@ def doubts(groups: Sequence[Group], by: Sequence[str]) -> list[str]:
 
 def still_improving(groups: Sequence[Group]) -> list[str]:
     """Warn of groups whose runs mostly have their best validation result in the last epoch."""
-    names, runs = list[str](), list[RunRecord]()
+    names, records = list[str](), [run for group in groups for run in group.runs.values()]
     for group in groups:
-        scorings = [(run, kind_of(run.metrics["task"]).scoring) for run in group.runs.values()]
-        last = [run for run, scoring in scorings if scoring.is_still_improving(run.metrics)]
-        if 2 * len(last) > len(group.runs):
-            names, runs = [*names, group.name], [*runs, *last]
-    if not runs:
+        results = [run.metrics for run in group.runs.values()]
+        if 2 * sum(kind_of(m["task"]).scoring.is_still_improving(m) for m in results) > len(
+            results
+        ):
+            names.append(group.name)
+    if not names:
         return []
-    commands = {str((run.run.read_environment() or {}).get("command")) for run in runs}
-    words = [word for word in shlex.split(commands.pop()) if not word.startswith("trainer.epochs=")]
-    if commands or words[:1] != ["attnlab"]:  # several commands, or a script
-        words = ["attnlab", "resume", "RUN"]
-    words.append(f"trainer.epochs={2 * max(run.metrics.get('epochs', 0) for run in runs)}")
-    return [
-        f"still improving in the last epoch: {', '.join(names)}. Train longer: {shlex.join(words)}"
+    longer = f"trainer.epochs={2 * max(run.metrics.get('epochs', 0) for run in records)}"
+    typed = {str((run.run.read_environment() or {}).get("command")): None for run in records}
+    words = [
+        [w for w in shlex.split(text) if not w.startswith("trainer.epochs=")] for text in typed
     ]
+    if all(command[:1] == ["attnlab"] for command in words):  # no script
+        longer = " && ".join(dict.fromkeys(shlex.join([*command, longer]) for command in words))
+    return [f"still improving in the last epoch: {', '.join(names)}. Train longer: {longer}"]
 
 
 def _surroundings(run: RunRecord) -> dict[str, str]:

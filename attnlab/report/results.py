@@ -41,7 +41,7 @@ def result_sentence(comparison: Comparison) -> str:
         said = f"of {groups} groups {best.group.name} has the best {mean} of the {name}, {value}"
         if not best.verdict:  # it is the reference
             verdicts = Counter(comparison.differences["verdict"])
-            others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+            others = ", ".join(f"{v} ({n} group{'s' * (n > 1)})" for v, n in verdicts.items())
             said += f"; the others compared with it: {others}" if others else ""
         else:
             is_tested = best.verdict in ("better", "worse", "no evidence")

@@ -166,9 +166,14 @@ def test_groups_whose_last_epochs_are_their_best_are_named_with_the_command(tmp_
     said = f"still improving in the last epoch: no attention. {longer}"
     assert only(tmp_path).warnings == (said,)
     metrics = {"best_epoch": 30, "epochs": 30, "monitor": "val_loss"}
+    environment = {"command": "attnlab --config-dir mine task=sunspots seed=1"}
+    write_run(tmp_path, "none", 1, 1, metrics=metrics, environment=environment)
+    (said,) = only(tmp_path).warnings
+    both = f"{longer} && attnlab --config-dir mine task=sunspots seed=1 trainer.epochs=60"
+    assert said.endswith(both)
     write_run(tmp_path, "none", 1, 1, metrics=metrics, environment={"command": "python mine.py"})
     (said,) = only(tmp_path).warnings
-    assert said.endswith("Train longer: attnlab resume RUN trainer.epochs=60")
+    assert said.endswith("Train longer: trainer.epochs=60")
 
 
 def test_without_results_there_is_nothing_to_compare(tmp_path):

@@ -65,8 +65,12 @@ def test_the_results_of_groups_and_baselines(three_groups):
 def test_the_sentence_has_the_verdicts_of_paired_tests(tmp_path):
     for number, (none, other, said) in enumerate(
         (
-            ([*NONE, *[0.1] * 5], BETTER, "; the others compared with it: 1 better."),
-            (NONE, [value + 0.5 for value in NONE], "; the others compared with it: 1 no spread."),
+            ([*NONE, *[0.1] * 5], BETTER, "; the others compared with it: better (1 group)."),
+            (
+                NONE,
+                [value + 0.5 for value in NONE],
+                "; the others compared with it: no spread (1 group).",
+            ),
             (NONE[:2], BETTER[:2], "; compared with no attention: too few seeds."),
         )
     ):

@@ -110,8 +110,8 @@ class Fib(_Fibonacci):
 
     def notes(self, part: str) -> list[str]:  # noqa: D102
         return [
-            "The book's protocol leaks, and a few large numbers decide the score; task=fib_random "
-            "has neither fault."
+            "As in the book, test windows overlap train windows, and a few large numbers decide "
+            "the score; task=fib_random has neither fault."
         ]
 
 

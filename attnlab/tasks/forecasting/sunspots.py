@@ -80,6 +80,6 @@ class Sunspots(SplitSeries):
             return []
         count = len(self.splits.parts[part])
         return [
-            "The book's protocol leaks: its scaler knows the values of the test part. It has "
-            f"{count} {part} targets, too few to distinguish models, and no validation part."
+            "As in the book, the scaler knows the values of the test part, and no part is for "
+            f"validation. {count} {part} targets are too few to distinguish models."
         ]

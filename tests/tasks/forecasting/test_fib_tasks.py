@@ -55,7 +55,9 @@ def test_the_report_explains_why_the_score_means_little():
     report = zero_report(task)
     squares = np.sort(task.splits.parts["test"].exact[:, 0] ** 2)
     assert squares[-3:].sum() > 0.999 * squares.sum()
-    assert "protocol leaks, and a few large numbers decide the score" in report.notes[0]
+    assert (
+        "windows overlap train windows, and a few large numbers decide the score" in report.notes[0]
+    )
     assert report.best_baseline == "golden_ratio" and report.skill is None
 
 

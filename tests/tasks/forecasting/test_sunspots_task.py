@@ -45,7 +45,7 @@ def test_the_books_protocol_has_its_windows_and_its_scores():
     splits = task.load(0)
     assert splits.counts() == {"train": 187, "test": 46}
     notes = " ".join(task.report(splits.parts["test"].target).notes)
-    assert "leaks" in notes and "46 test targets" in notes
+    assert "the scaler knows" in notes and "46 test targets" in notes
     assert {time[-2:] for time in splits.parts["test"].times[:, 0]} == {"01"}
     assert nrmse(task) == {
         "persistence": 0.0796,
