@@ -175,7 +175,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_a_finished_run_is_shown_and_any_other_change_is_refused(whole, capsys):
     before = contents(whole)
     resume(RunDirectory.open(whole))
-    assert "test, one step ahead, in units" in capsys.readouterr().out
+    assert "test, one step ahead on 17 values, in units" in capsys.readouterr().out
     for change, text in (
         ("optimizer=sgd", "optimizer: only trainer.epochs and trainer.devices may change"),
         ("trainer.epochs=2", "trainer.epochs=2: must be at least 4"),

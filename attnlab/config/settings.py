@@ -103,34 +103,36 @@ def similar_key(word: str) -> str:
 
 
 @cache
-def _glossary() -> dict[str, str]:
-    """Read docs/reference/glossary.md: a paragraph of a term or several, by each of them."""
+def _glossary() -> dict[str, list[str]]:
+    """Read docs/reference/glossary.md: the paragraphs of each term."""
     package = Path(__file__).resolve().parents[1]
     file = package / "glossary.md"  # of an installed package, else of a checkout
     file = file if file.is_file() else package.parent / "docs/reference/glossary.md"
-    paragraphs: dict[str, str] = {}
+    paragraphs: dict[str, list[str]] = {}
     _, *pieces = re.split(r"\*\*(.+?)\*\*", file.read_text(encoding="utf-8"))
     for terms, text in zip(pieces[::2], pieces[1::2], strict=True):
         text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", (terms + text).partition("\n\n")[0])
         for term in re.split(r", |; | and ", terms):
-            paragraphs[_plain(term)] = " ".join(text.replace("*", "").split())
+            paragraph = " ".join(text.replace("*", "").split())
+            paragraphs.setdefault(_plain(term), []).append(paragraph)
     return paragraphs
 
 
 def _plain(word: str) -> str:
-    """Normalise a term: lower case, spaces for `_`, and without the name of the split."""
-    return re.sub(r"^(test|val|train) ", "", word.lower().replace("_", " ").strip())
+    """Normalise a term: lower case, spaces for `_`, without the split's name and the level."""
+    return re.sub(r"^(test|val|train|95 %) ", "", word.lower().replace("_", " ").strip())
 
 
-def term(word: str) -> str | None:
-    """Return what the glossary says about a metric or a column; None if it doesn't have it."""
-    return _glossary().get(_plain(word))
+def term(word: str) -> list[str]:
+    """Return what the glossary says about a metric or a column, a text for each of its meanings."""
+    return _glossary().get(_plain(word), [])
 
 
 def explained(word: str) -> list[str]:
     """Explain a setting, an option or a group of them, a metric or a column, in lines of text.
 
-    A setting is named by its key or the key's last part, an option such as `task=language`.
+    A setting is named by its key, an option such as `task=language`. The last part of a key stands
+    for all settings that have it, unless the word has another meaning.
 
     Raises:
         RequestError: there is no such setting or term.
@@ -143,14 +145,24 @@ def explained(word: str) -> list[str]:
             lines += [f"{group}={name}", *description]
     if word in GROUPS:
         return lines
+    meanings, matches, others = term(word), list[Setting](), list[Setting]()
     for setting in settings():
         section, _, name = setting.key.partition(".")
-        if word in (setting.key, name, setting.option.partition(" ")[0] or section) and word:
-            where = f"  ({setting.option})" if setting.option else ""
-            values = f"{setting.expected}; default {setting.default}"
-            lines += [f"{setting.key}{where}", f"    {setting.meaning}", f"    {values}"]
-    if meaning := term(word):
-        lines += [f"{word}, in results", f"    {meaning}"]
+        if word in (setting.key, setting.option.partition(" ")[0] or section):
+            matches.append(setting)
+        elif word and word == name:
+            others.append(setting)
+    if not (matches or meanings):
+        matches, others = others, []
+    for setting in matches:
+        where = f"  ({setting.option})" if setting.option else ""
+        values = f"{setting.expected}; default {setting.default}"
+        lines += [f"{setting.key}{where}", f"    {setting.meaning}", f"    {values}"]
+    if meanings:
+        lines += [f"{word}, in results", *(f"    {meaning}" for meaning in meanings)]
+    if others:
+        keys = dict.fromkeys(setting.key for setting in others)
+        lines.append(f"settings with this name: {', '.join(keys)}")
     if not lines:
         raise RequestError(
             f"{word}: there is no such setting, metric or column.{similar_key(word)} attnlab "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +24,7 @@ from attnlab.tasks.kinds import kind_of, load
 
 ITEMS = 100
 MOST_APART = 1e-4
+_TEXTS = "  # texts"  # ends lines of examples that only models of texts need
 PRECISION = "float32"  # of exported models: other libraries compute their weights in it
 
 
@@ -71,7 +73,10 @@ def export(run: RunDirectory, trained: TrainedRun, name: str, out: Path) -> list
                 write_text(folder / file, tokenizer.text())
             sample = {name: exported.items[name][:1] for name in exported.inputs}
             np.savez(folder / "sample.npz", **sample)
-            shutil.copy(Path(__file__).with_name(f"example_{name}.py"), folder / "example.py")
+            example = Path(__file__).with_name(f"example_{name}.py").read_text(encoding="utf-8")
+            if not exported.reads_texts:
+                example = re.sub(rf".*{_TEXTS}\n", "", example)
+            write_text(folder / "example.py", example.replace(_TEXTS, ""))
             write_text(folder / "README.md", _card(exported, name, results, run, trained))
             folder.chmod(0o755)
             folder.replace(out)
@@ -97,7 +102,8 @@ def compare(exported: Exported, expected: Arrays, outputs: Arrays) -> list[str]:
             if other.shape == value.shape:
                 apart = np.max(np.abs(other - value) / exported.unit, initial=0.0)
             is_same &= bool(apart <= MOST_APART)  # False for NaN
-            results.append(f"`{name}` differs by at most {apart:.1e} in {len(value)} test items.")
+            size = f"{apart:.1e}{exported.unit_name}"
+            results.append(f"`{name}` differs by at most {size} in {len(value)} test items.")
         else:
             same, count = _count_equal(value, outputs[name])
             is_same &= same == count
@@ -145,7 +151,7 @@ Exported from the run `{run.name}` by attnlab {__version__}, weights of epoch {t
 
 The example runs after:
 
-    pip install {FORMATS[name].needed[-1]} numpy tokenizers
+    pip install {FORMATS[name].needed[-1]} numpy{" tokenizers" if exported.reads_texts else ""}
     python example.py
 
 {_bullets([*notes, *exported.notes, f"The weights are {PRECISION}."])}

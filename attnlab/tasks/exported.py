@@ -51,6 +51,13 @@ class Exported:
     texts: Mapping[str, tuple[Sequence[str], Sequence[Sequence[int]]]] = field(default_factory=dict)
     loops: bool = False  # whether the function writes a sequence in a loop, which ONNX can't have
     unit: Any = 1.0  # of the floating-point outputs, by which their differences are divided
+    unit_name: str = ""  # what follows a number of such units
     transformer: Transformer | None = None  # the parts of one that writes a sequence
     license: str = ""  # of the data
     notes: Sequence[str] = ()  # what a user of the model must know, one sentence each
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether `tokenizer.json` makes a whole input of one text."""
+        tokenizer = self.tokenizers.get("tokenizer.json")
+        return bool(tokenizer) and self.inputs["tokens"][1] in (None, len(tokenizer.rows([""])[0]))

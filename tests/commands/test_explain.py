@@ -56,6 +56,18 @@ def test_a_metric_or_a_column_is_explained(here):
     for word, start in (
         ("item test", "item test: would other test items"),
         ("test_bleu", "BLEU, chrF: how many n-grams"),
+        ("low", "95 % interval, low, high of a forecast: split-conformal"),
+        ("interval", "95 % interval, low, high of a forecast: split-conformal"),
+        ("coverage", "coverage (`interval` in metrics.json): the share of test targets"),
+        ("best epoch", "best, best epoch in `attnlab runs` and in sweeps"),
+        ("perplexity", "perplexity: `exp(loss)`"),
     ):
         first, second, *_ = here.run("explain", *word.split()).out.splitlines()
         assert first == f"{word}, in results" and second.startswith(f"    {start}")
+
+
+def test_a_word_with_its_own_meaning_only_names_the_settings_that_end_with_it(here):
+    first, meaning, keys = here.run("explain", "units").out.splitlines()
+    assert first == "units, in results" and meaning.startswith("    units in the title of a table")
+    assert keys == "settings with this name: attention.units, model.units"
+    assert here.run("explain", "seed").out.splitlines()[0] == "seed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -124,7 +125,7 @@ def test_outputs_and_tokens_must_be_equal():
     from attnlab.export.exporting import compare
 
     tokenizer = SimpleNamespace(rows=lambda texts: [[5, 6]])
-    made = SimpleNamespace(unit=1.0, texts={"a.json": (["x"], [[5, 6, 0]])})
+    made = SimpleNamespace(unit=1.0, unit_name="", texts={"a.json": (["x"], [[5, 6, 0]])})
     made.tokenizers = {"a.json": tokenizer}
     expected = {"tokens": [[7, 8]], "shares": np.array([[0.5]])}
     same = {"tokens": np.array([[7, 8, 0]]), "shares": np.array([[0.50001]])}
@@ -153,13 +154,17 @@ def test_a_series_is_exported(trained, tmp_path):
     here, out = CommandsHere(trained.attnlab.folder), tmp_path / "made" / "out"
     done = here.run("export", trained.folder, "--format", "saved_model", "--out", out)
     line, last = done.out.splitlines()
-    assert line.startswith("`forecast` differs by at most ") and last == f"exported: {out}"
+    assert re.match(r"`forecast` differs by at most \S+ of the scale by which its series ", line)
+    assert last == f"exported: {out}"
     assert {path.name for path in out.iterdir()} == FILES
     card = (out / "README.md").read_text()
     assert line in card and "task=series task.path=rain.csv" in card and "seasonal_naive" in card
     assert "Input `history`: float64 (any, " in card
     assert [*out.parent.iterdir()] == [out]
-    assert example_of(out).startswith("forecast [[")
+    assert "pip install tensorflow numpy\n" in card
+    assert (
+        example_of(out).startswith("forecast [[") and "ext" not in (out / "example.py").read_text()
+    )
 
 
 def test_wrong_requests(trained, tmp_path):

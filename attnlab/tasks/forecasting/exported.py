@@ -58,6 +58,7 @@ def exported(trained: Any, count: int) -> Exported:
         items=items,
         outputs=lambda: {"forecast": task.forecast(model, origins, task.horizon)},
         unit=np.array(scales)[:, None],
+        unit_name=" of the scale by which its series is divided",
         license=task.license,
         notes=notes,
     )

@@ -75,14 +75,12 @@ class ForecastPredictor(Predictor):
             for note in notes:
                 self._note(note)
         forecasts = task.forecast(self.model, self._ends, steps, self._warn)
-        settings = self.trained.config.task.settings  # the book's protocol has fixed sizes
-        can_change = "horizon" in settings and settings.get("protocol") != "book"
         if steps > task.horizon:
             self._note(
                 f"the run was scored {steps_ahead(task.horizon)}; later steps continue its own "
-                "forecasts" + (f": task.horizon={steps} scores them" if can_change else "")
+                "forecasts" + task.fits(horizon=steps) * f": task.horizon={steps} scores them"
             )
-        interval = self._interval(steps, can_change)
+        interval = self._interval(steps)
         for series, forecast in zip(self._ends, forecasts, strict=True):
             columns = {"forecast": forecast}
             if interval:
@@ -132,10 +130,8 @@ class ForecastPredictor(Predictor):
             forecast=forecast,
         )
 
-    def _interval(self, steps: int, can_change: bool) -> dict[str, Any] | None:
+    def _interval(self, steps: int) -> dict[str, Any] | None:
         """Return the interval in the run's metrics; None if it is unknown for these weights."""
-        from attnlab.tasks.forecasting.measures import AHEAD, FEWEST
-
         try:
             metrics = self.request.run.read_metrics()
         except RequestError:  # not completed
@@ -146,12 +142,9 @@ class ForecastPredictor(Predictor):
             return None
         count = sum(end is not None for end in interval["low"][:steps]) if interval else 0
         if count < steps:
-            errors = -(-FEWEST // len(self.task.origins)) + steps - 1  # those of all series count
-            setting = f"horizon={steps}" if steps > AHEAD else f"validation={errors}"
+            advice = self.task.interval_advice(steps)
             after = f" after step {count}" if count else ""
-            self._missing = f"no 95 % interval{after}"
-            if can_change:
-                self._missing += f": it needs a run with task.{setting}"
+            self._missing = f"no 95 % interval{after}" + (f": it needs {advice}" if advice else "")
             self._note(self._missing)
         return interval or None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +33,6 @@ from attnlab.tasks.forecasting.time_series import (
     digest,
     histories,
     join_windows,
-    sliding,
     targets,
 )
 from attnlab.tasks.kinds import Progress
@@ -52,7 +53,7 @@ class SplitSeries(ForecastingTask):
     Attributes:
         test: fraction of the values, or number of values if 1 or more.
         validation: likewise; 0 leaves that part out. "auto" is 0.15, but in short series as much as
-            prediction intervals need, if 40 % of the values are left for train.
+            prediction intervals need, if 40 % of the values, and a window, are left for train.
         period: values per season, for the seasonal baseline and MASE; None: no season. "auto" is
             the season of the time step (see `steps.season`) if the train values have two of them.
         members: the series with their parts and scalers.
@@ -70,6 +71,7 @@ class SplitSeries(ForecastingTask):
     def load(self, seed: int = 0, progress: Progress | None = None) -> TaskData:
         """Read the series and split each by time; the seed is ignored."""
         self.panel, source = self.read_series(progress)
+        self.lengths = [len(series.columns) for series in self.panel.series]
         self.members = [*map(self._divide, self.panel.series)]
         self.period = self._find_period()
         self.origins = [series.end(self.history) for series in self.members]
@@ -80,8 +82,8 @@ class SplitSeries(ForecastingTask):
             for part in self.members[0].first
         }
         columns = [column for series in self.members for column in series.columns.T]
-        lengths = [len(series.columns) for series in self.members]
-        data_digest = digest(*columns, *([np.array(lengths)] if len(lengths) > 1 else []))
+        is_panel = len(self.lengths) > 1
+        data_digest = digest(*columns, *([np.array(self.lengths)] if is_panel else []))
         return self._set_splits(parts, source, data_digest)
 
     def _divide(self, series: TimeSeries) -> TimeSeries:
@@ -89,18 +91,33 @@ class SplitSeries(ForecastingTask):
         count = len(series.columns)
         borders = self._find_borders(count)
         first = self._first_targets(borders, count)
-        for part, index in first.items():
-            if not len(index):
+        for part, stop in zip(first, [*borders.values(), count][1:], strict=True):
+            if not first[part]:
                 name = f" of series {series.id}" if series.id else ""
+                largest = []
+                for key in ("horizon", "history"):
+                    sizes = range(min(getattr(self, key), count), 0, -1)
+                    fitting = (f"task.{key}={size}" for size in sizes if self.fits(**{key: size}))
+                    largest += [*itertools.islice(fitting, 1)]
                 raise RequestError(
-                    f"task.history={self.history} and task.horizon={self.horizon}: expected a "
-                    f"window of both in the {part} part of the {count} values{name}, which starts "
-                    f"at value {borders[part] + 1}; smaller ones, or other sizes of the parts "
-                    "(task.test, task.validation), give one."
+                    f"task.history={self.history} and task.horizon={self.horizon}: no window fits "
+                    f"into the {part} part, {stop - borders[part]} of {count} values{name}. All "
+                    "targets of a window are in its part; its history may start earlier. Possible: "
+                    f"{' or '.join(largest or ['smaller ones'])}, or other parts (task.test, "
+                    "task.validation)."
                 )
-        series = replace(series, borders=borders, first=first)
+        index = {part: np.array(numbers) for part, numbers in first.items()}
+        series = replace(series, borders=borders, first=index)
         scalers = tuple(self._fit_scaler(series, column) for column in series.columns.T)
         return replace(series, scalers=scalers)
+
+    def fits(self, **changes: Any) -> bool:  # noqa: D102
+        task = copy(self)
+        vars(task).update(changes)
+        return all(
+            all(task._first_targets(task._find_borders(count), count).values())
+            for count in sorted({*task.lengths})
+        )
 
     def _find_borders(self, count: int) -> dict[str, int]:
         """Return part -> position of its first value, in order of time."""
@@ -110,8 +127,9 @@ class SplitSeries(ForecastingTask):
             for size in (self.test, _VALIDATION if is_auto else self.validation)
         )
         if is_auto:
-            most = round((1 - _LEAST_TRAIN) * count) - tests
-            others = -(-FEWEST // len(self.panel.series)) - 1  # errors of all series are pooled
+            train = max(round(_LEAST_TRAIN * count), self.history + self.horizon)
+            most = count - train - tests
+            others = -(-FEWEST // len(self.lengths)) - 1  # errors of all series are pooled
             if validations < self.horizon + others <= most:
                 validations = min(max(self.horizon, STEPS) + others, most)
         borders = {"train": 0}
@@ -119,17 +137,17 @@ class SplitSeries(ForecastingTask):
             borders["validation"] = max(count - tests - validations, 0)
         return borders | {"test": max(count - tests, 0)}
 
-    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
+    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, range]:
         """Return part -> positions of its windows' first targets."""
         starts = [*borders.values(), count]
         return {
-            part: sliding(max(start, self.history), stop, self.horizon)
+            part: range(max(start, self.history), stop - self.horizon + 1)
             for part, start, stop in zip(borders, starts, starts[1:], strict=False)
         }
 
     def _fit_targets(self, series: TimeSeries, order: int) -> np.ndarray:
         """Return the positions of the first targets on which a linear baseline is fitted."""
-        return sliding(order, series.train_end, self.horizon)
+        return np.arange(order, series.train_end - self.horizon + 1)
 
     def _fit_scaler(self, series: TimeSeries, values: np.ndarray) -> Scaler:
         return Scaler.fit(values[: series.train_end], self.scaler)
@@ -214,3 +232,15 @@ class Series(Form, SplitSeries):
         panel = read_panel(self.path, self)
         self.units = panel.name if panel.name.startswith("units") else f"units of {panel.name}"
         return panel, self.path
+
+    def interval_advice(self, steps: int) -> str:  # noqa: D102
+        horizon = max(steps, self.horizon)
+        changes = {"validation": -(-FEWEST // len(self.origins)) + horizon - 1}
+        if steps > max(self.horizon, AHEAD):
+            changes["horizon"] = steps
+        advice = "a run with " + " ".join(f"task.{key}={size}" for key, size in changes.items())
+        if self.fits(**changes):
+            return advice
+        shortest = min(self.lengths)
+        needed = next(n for n in itertools.count(shortest) if self.fits(lengths=[n], **changes))
+        return f"{advice} and series of at least {needed:,} values (not {shortest:,})"

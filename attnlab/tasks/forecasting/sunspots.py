@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,13 +56,16 @@ class Sunspots(SplitSeries):
         source = "R's datasets::sunspots (Andrews and Herzberg, 1985)"
         return Panel([series], "sunspots", []), source
 
-    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, np.ndarray]:
+    def fits(self, **changes: Any) -> bool:  # noqa: D102
+        return self.protocol != "book" and super().fits(**changes)
+
+    def _first_targets(self, borders: Mapping[str, int], count: int) -> dict[str, range]:
         if self.protocol != "book":
             return super()._first_targets(borders, count)
         border = borders["test"]  # each target is the first value of the next history
         return {
-            "train": np.arange(self.history, border, self.history),
-            "test": np.arange(border + self.history, count, self.history),
+            "train": range(self.history, border, self.history),
+            "test": range(border + self.history, count, self.history),
         }
 
     def _fit_targets(self, series: TimeSeries, order: int) -> np.ndarray:

@@ -59,6 +59,7 @@ class ForecastingTask(Task):
         inputs: K other columns, known up to the end of the history.
         splits: what `load` returned.
         origins: the end of each series: its newest `history` values.
+        lengths: the number of values of each series; empty if unknown, or if it has no parts.
         range: the smallest and the largest value of the data in model units; infinite if unknown.
     """
 
@@ -74,6 +75,7 @@ class ForecastingTask(Task):
     inputs: Sequence[str | int] = ()
     splits: TaskData
     origins: Sequence[TimeSeries] = ()
+    lengths: Sequence[int] = ()
     range: tuple[float, float] = -np.inf, np.inf
 
     def _set_splits(self, parts: Mapping[str, Windows], source: str, digest: str) -> TaskData:
@@ -154,6 +156,14 @@ class ForecastingTask(Task):
         return []
 
     # Forecasts beyond the end of each series, which don't need the data
+
+    def fits(self, **changes: Any) -> bool:
+        """Return whether each part has a window if some settings are changed; False if fixed."""
+        return False
+
+    def interval_advice(self, steps: int) -> str:
+        """Return which run has an interval for each of `steps` steps, in words; "" if unknown."""
+        return ""
 
     def origin(self, name: str | None = None) -> TimeSeries:
         """Return the end of the series with this id, or of the only series."""
@@ -293,6 +303,7 @@ class ForecastingTask(Task):
         sizes = {"task": self.name, "history": self.history, "horizon": self.horizon}
         series = [origin.to_json() for origin in self.origins]
         data = {"units": self.units, "range": self.range, "series": series}
+        data["lengths"] = self.lengths
         data["digest"] = self.splits.digest
         write_json(folder / _FILE, sizes | data)
 
@@ -304,9 +315,10 @@ class ForecastingTask(Task):
             ((history, columns),) = {origin.columns.shape for origin in origins}
             saved = content["task"], history, content["horizon"], columns
             low, high = content.get("range", self.range)
-            return saved, (origins, str(content["units"]), (float(low), float(high)))
+            lengths = [*map(int, content.get("lengths", ()))]
+            return saved, (origins, str(content["units"]), (float(low), float(high)), lengths)
 
-        self.origins, self.units, self.range = read_assets(
+        self.origins, self.units, self.range, self.lengths = read_assets(
             folder / _FILE,
             read,
             expected=(self.name, self.history, self.horizon, 1 + len(self.inputs)),
@@ -356,7 +368,9 @@ def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | 
 
     steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
     band: dict[str, np.ndarray] = {}
-    details: dict[str, Any] = {"scored": steps_ahead(target.shape[1])}
+    count, horizon = target.shape
+    items = f"windows of {horizon} values" if horizon > 1 else "values"
+    details: dict[str, Any] = {"scored": f"{steps_ahead(horizon)} on {count:,} {items}"}
     if ends is not None:
         scale = task.report_scaler(windows).scale
         low, high = (forecast + end[: target.shape[1]] * scale for end in ends)

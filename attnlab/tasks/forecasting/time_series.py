@@ -83,11 +83,6 @@ def scale_columns(scalers: Sequence[Scaler], columns: np.ndarray) -> np.ndarray:
     return np.column_stack([s.apply(column) for s, column in zip(scalers, columns.T, strict=True)])
 
 
-def sliding(start: int, stop: int, horizon: int = 1) -> np.ndarray:
-    """Return consecutive positions of first targets whose targets are in [start, stop); int64."""
-    return np.arange(start, max(start, stop - horizon + 1), dtype=np.int64)
-
-
 def histories(values: np.ndarray, index: np.ndarray, history: int) -> np.ndarray:
     """Return the `history` values before each of N positions: (N, history), newest last."""
     return targets(values, index - history, history)

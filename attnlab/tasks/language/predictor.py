@@ -13,7 +13,6 @@ from attnlab.tasks.predictor import Explored, Inputs, Predictor, Request, Settin
 if TYPE_CHECKING:
     from attnlab.views.records import Figure
 
-_SHOWN = 48  # most tokens on a map of attention
 _NEXT = 20  # most tokens of a continuation that is explored
 
 
@@ -144,7 +143,7 @@ class GeneratePredictor(Predictor):
             yield result["prompt"] + text["text"]
 
     def draw(self, results: Sequence[Mapping[str, Any]], **settings: Any) -> Figure | None:
-        """Draw the attention of all layers on the end of the first text."""
+        """Draw the attention of all layers on the first text."""
         import numpy as np
 
         from attnlab.attention.head_measures import record_attention
@@ -153,7 +152,7 @@ class GeneratePredictor(Predictor):
 
         vocabulary, (result,) = self.task.vocabulary, results
         text = result["prompt"] + result["texts"][0]["text"]
-        tokens = vocabulary.encode(text)[-min(_SHOWN, self.task.context) :]
+        tokens = vocabulary.encode(text)[-self.task.context :]
         with record_attention(self.model) as layers:
             self.model(np.array([tokens], np.int32))
         if not layers:

@@ -40,6 +40,7 @@ _PANELS = {
     "validation (bits per byte)": {"val_bits_per_byte": ("validation", BLUE)},
     "validation (share of right answers)": {"val_accuracy": ("answers", BLUE)},
 }
+_SHOWN = 48  # most tokens on a map of attention
 _NAMES = ("tokens that are looked at", "", "token that looks")
 _NOTE = "↵ is a line break."
 _START_NOTE = (
@@ -62,8 +63,10 @@ def figures(run: RunDirectory, metrics: Mapping[str, Any]) -> dict[str, Figure]:
 
 def text_figure(weights: np.ndarray, labels: Sequence[str], title: str) -> Figure:
     """Draw where each token of a text looks: weights (L, H, T, T), a map per head."""
-    maps = head_maps(weights.astype(np.float64), labels, labels)
-    return figure(title, "rows: tokens; columns: those that they look at", [[maps]])
+    last = [*labels[-_SHOWN:]]
+    maps = head_maps(weights[..., -_SHOWN:, -_SHOWN:].astype(np.float64), last, last)
+    cut = f"; the last {len(last)} of {len(labels)} tokens" * (len(last) < len(labels))
+    return figure(title, f"rows: tokens; columns: those that they look at{cut}", [[maps]])
 
 
 # On a page

@@ -56,6 +56,30 @@ def test_short_series_have_intervals_by_default(tmp_path, count, horizon, steps)
     assert len(task.splits.parts["train"]) >= 0.4 * count - 5 - horizon
 
 
+@pytest.mark.parametrize(
+    ("count", "horizon", "steps", "advice"),
+    [
+        (82, 1, 3, "task.validation=41"),
+        (60, 1, 3, "task.validation=41 and series of at least 82 values (not 60)"),
+        (200, 12, 3, "task.validation=50"),  # errors are those of windows of 12
+        (300, 2, 40, "task.validation=78 task.horizon=40"),
+    ],
+)
+def test_the_advice_on_intervals_gives_them(tmp_path, count, horizon, steps, advice):
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *map(str, range(count))]))
+    task = Series(path=str(path), horizon=horizon)
+    task.load(0)
+    assert task.interval_advice(steps) == f"a run with {advice}"
+    settings = (word[len("task.") :].split("=") for word in advice.partition(" and ")[0].split())
+    changes = {key: int(value) for key, value in settings}
+    path.write_text("\n".join(["x", *map(str, range(82 if "82" in advice else count))]))
+    task = Series(path=str(path), **{"horizon": horizon, **changes})
+    task.load(0)
+    errors = np.isfinite(task.validation_targets()).sum(axis=0)
+    assert (errors[:steps] >= FEWEST).all() and len(errors) >= steps
+
+
 def test_validation_errors_beyond_the_horizon_end_with_the_part(task):
     splits = task.load(0)
     ahead = task.validation_targets()

@@ -111,3 +111,12 @@ def test_a_report_has_the_interval_and_its_coverage():
     outcome = report.details["interval"]
     assert outcome["coverage"] == pytest.approx(4 / 6)
     assert outcome["coverage_by_step"] == pytest.approx([2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    ("horizon", "scored"),
+    [(1, "one step ahead on 12 values"), (2, "1 to 2 steps ahead on 6 windows of 2 values")],
+)
+def test_a_report_says_how_far_ahead_and_on_what(horizon, scored):
+    target = np.arange(12.0).reshape(-1, horizon)
+    assert report_of(target, target, {"zero": 0 * target}).details["scored"] == scored

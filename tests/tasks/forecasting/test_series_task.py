@@ -133,8 +133,36 @@ def test_part_sizes_from_1_on_are_numbers_of_values(size):
     ],
 )
 def test_a_part_without_a_window_is_named(count, changes, part):
-    with pytest.raises(RequestError, match=rf"task\.history=.* window of both in the {part} part"):
+    with pytest.raises(
+        RequestError, match=rf"task\.history=.* no window fits into the {part} part"
+    ):
         series_of(np.arange(float(count)), **changes).load(0)
+
+
+@pytest.mark.parametrize(
+    ("count", "changes", "largest"),
+    [
+        (150, {"horizon": 23}, {"horizon": 22}),  # the validation part grows with a horizon of 22
+        (200, {"horizon": 43}, {"horizon": 40}),
+        (60, {"history": 32, "horizon": 8}, {"horizon": 7, "history": 31}),
+        (60, {"history": 39}, {"history": 38}),
+    ],
+)
+def test_the_largest_sizes_that_fit_are_named(count, changes, largest):
+    values = np.arange(float(count))
+    possible = " or ".join(f"task.{key}={size}" for key, size in largest.items())
+    with pytest.raises(RequestError, match=rf"Possible: {possible}, or other parts"):
+        series_of(values, **changes).load(0)
+    for key, size in largest.items():
+        series_of(values, **{**changes, key: size}).load(0)
+        with pytest.raises(RequestError):
+            series_of(values, **{**changes, key: size + 1}).load(0)
+
+
+def test_auto_leaves_a_window_for_train():
+    """Fixed: more validation values for intervals left train without a window."""
+    splits = series_of(np.arange(100.0), history=60).load(0)
+    assert splits.counts() == {"train": 5, "validation": 15, "test": 20}
 
 
 def test_a_run_without_a_validation_part_has_none_to_evaluate():

@@ -26,7 +26,7 @@ from attnlab.tasks.language.generated import Reversal
 from attnlab.tasks.language.learner import LanguageLearner
 from attnlab.tasks.language.models.model import Scorer
 from attnlab.tasks.language.report import build_report, item_test
-from attnlab.tasks.language.shown import attention_records, figures, sample_records
+from attnlab.tasks.language.shown import attention_records, figures, sample_records, text_figure
 
 TEXT = "the old dog sleeps. a cat waits; the birds sing.\n" * 20
 TRAINED = (
@@ -217,6 +217,15 @@ def test_a_run_trains_reports_and_continues_texts(trained_lab):
     served = TrainedRun.load(run)
     (text,) = served.task.serve(served.model, ["The ol"])
     assert text.startswith("The ol") and len(text) == 7
+
+
+def test_a_map_of_a_long_text_shows_its_end_with_the_weights_of_the_whole_text():
+    weights, labels = np.tril(np.ones((50, 50))) / np.arange(1, 51)[:, None], [*map(str, range(50))]
+    drawn = text_figure(weights[None, None], labels, "a")
+    assert drawn.subtitle.endswith("; the last 48 of 50 tokens")
+    (((maps,),),) = (grid.rows for grid in drawn.grids)
+    np.testing.assert_array_equal(maps.weights[0], weights[2:, 2:])
+    assert maps.x.ticks[0] == (0, "2")
 
 
 def test_the_page_has_samples_and_attention_by_epoch(trained_lab):
