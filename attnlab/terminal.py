@@ -147,6 +147,11 @@ def duration(seconds: float | None) -> str:
     return f"{value:,.0f} {name}" if value >= 99.5 else f"{value:.2g} {name}"
 
 
+def percent(share: float | None) -> str:
+    """Write a share in percent with one decimal; `-` for None."""
+    return NOTHING if share is None else f"{100 * share:,.1f} %"
+
+
 def p_text(p: float | None) -> str:
     """Format a p value with three decimals; four if it would read 0.050."""
     if p is None:

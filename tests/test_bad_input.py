@@ -92,6 +92,7 @@ REQUESTS = [
     ("plot .", "with a status.json, got '.'"),
     ("forecast lastest", "got 'lastest': none of the 0 runs in ", "Did you mean latest?"),
     ("compare attention=none", "attention=none: type --attention none."),
+    ("compare --json attention=none", "attention=none: type --attention none."),
     ("runs failed=true", "failed=true: type --failed."),
     ("evaluate latest epoch=3", "epoch=3: type --epoch 3."),
     ("compare --where attention=none", "there are no runs in "),

@@ -79,7 +79,7 @@ def test_a_run_prints_progress_and_result(trained):
     assert said[-1] == "scoring the test part" and said[-2].startswith("epoch 2/2: train ")
     for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
         assert words in trained.outcome.out
-    advice, folder = trained.outcome.out.splitlines()[-2:]
+    folder, advice = trained.outcome.out.splitlines()[-2:]
     wanted = "next: attnlab forecast latest, or train with attention=bahdanau, then attnlab compare"
     assert advice == wanted
     assert folder == f"run folder: {trained.folder}"

@@ -45,15 +45,15 @@ def require_options(command: click.Command, arguments: list[str]) -> None:
     """Raise `RequestError` for a word KEY=VALUE if the command has the option --KEY instead."""
     from attnlab.config.sections import GROUPS
 
-    flags = {flag: option for option in command.params for flag in option.opts}
+    flags = {flag: getattr(o, "is_flag", False) for o in command.params for flag in o.opts}
     words = [param for param in command.params if param.param_type_name == "argument"]
     takes_settings = any("KEY=VALUE" in (param.metavar or "") for param in words)
     for before, word in zip(["", *arguments], arguments, strict=False):
         key, equals, value = word.partition("=")
         is_setting = takes_settings and key in (*GROUPS, "seed")
-        if before[:2] != "--" and equals and f"--{key}" in flags and not is_setting:
-            needs_value = not getattr(flags[f"--{key}"], "is_flag", False)
-            raise RequestError(f"{word}: type --{key}{f' {value}' * needs_value}.")
+        is_value = not flags.get(before, True)
+        if equals and f"--{key}" in flags and not (is_setting or is_value):
+            raise RequestError(f"{word}: type --{key}{f' {value}' * (not flags[f'--{key}'])}.")
 
 
 def complete(request: str) -> str:

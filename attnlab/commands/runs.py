@@ -21,7 +21,7 @@ from attnlab.errors import RequestError
 from attnlab.records.files import Checkpoints
 from attnlab.records.run_directory import ListedRun, list_runs, shown_state
 from attnlab.tasks.kinds import known_kind
-from attnlab.terminal import NOTHING, WIDTH, in_one_format, plain_console, plain_table
+from attnlab.terminal import NOTHING, WIDTH, in_one_format, percent, plain_console, plain_table
 
 _WRONG = 2
 _SORTS = ("started", "best", "test", "skill")
@@ -30,7 +30,7 @@ _UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 
 _WORDS = ("run", "state", "task", "attention")
 _COLUMNS = (*_WORDS, "seed", "epoch", "best", "test", "skill", "age")
 # Columns of numbers -> the entry of a row that names the number's metric.
-_NUMBERS = {"best": "monitor", "test": "metric", "skill": "task"}
+_NUMBERS = {"best": "monitor", "test": "metric"}
 _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
 
 
@@ -41,7 +41,8 @@ _LEFT_OUT_WHEN_NARROW = ("seed", "best", "skill")
     type=click.Choice(_SORTS),
     default="started",
     show_default=True,
-    help="Sort by this column. With best, test and skill the best run comes first.",
+    help="Sort by this column; skill is `beats baseline`. With best, test and skill the best run "
+    "comes first.",
 )
 @click.option(
     "--limit",
@@ -265,7 +266,8 @@ def _print_rows(rows: Sequence[dict[str, Any]], errors: bool = False) -> None:
     console = plain_console()
     is_narrow = console.width < WIDTH
     columns = [name for name in _COLUMNS if not (is_narrow and name in _LEFT_OUT_WHEN_NARROW)]
-    table = plain_table(columns, _WORDS, ruled=False)
+    titles = ["beats\nbaseline" if name == "skill" else name for name in columns]
+    table = plain_table(titles, _WORDS, ruled=False)
     for cells in zip(*(_column(name, rows) for name in columns), strict=True):
         table.add_row(*cells)
     console.print(table)
@@ -283,6 +285,8 @@ def _column(name: str, rows: Sequence[dict[str, Any]]) -> list[Text]:
     if name in _NUMBERS:
         groups = [(row["task"], row[_NUMBERS[name]]) for row in rows]
         return [Text(cell) for cell in in_one_format(values, groups, digits=3)]
+    if name == "skill":
+        return [Text(percent(value)) for value in values]
     if name == "age":
         return [Text(NOTHING if value is None else _ago(value)) for value in values]
     styles = [_STYLES.get(value, "yellow") if name == "state" else "" for value in values]

@@ -22,6 +22,7 @@ from attnlab.terminal import (
     distinct,
     number_format,
     p_text,
+    percent,
     plain_console,
     plain_table,
 )
@@ -61,7 +62,7 @@ def results_table(comparison: Comparison) -> Table:
         ],
     }
     if table["skill"].notna().any():
-        columns["skill"] = [NOTHING if s is None else f"{s:,.3f}" for s in table["skill"]]
+        columns["beats baseline"] = table["skill"].map(percent)
     columns["parameters"] = [NOTHING if n is None else f"{n:,}" for n in table["parameters"]]
     return _table("", comparison, table, columns)
 

@@ -21,7 +21,7 @@ from attnlab.config.options import in_prose, user_folders
 from attnlab.records import logs
 from attnlab.records.run_directory import RunDirectory
 from attnlab.tasks.kinds import kind_of
-from attnlab.terminal import NOTHING, in_one_format, plain_console, plain_table, width
+from attnlab.terminal import in_one_format, percent, plain_console, plain_table, width
 
 log = logging.getLogger("attnlab")
 _COMPILING = "tracing and compiling"
@@ -48,6 +48,7 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
+    console.print(f"run folder: {folder}", soft_wrap=True)
     run, change = RunDirectory(folder).word, "attention=bahdanau"
     if kind.scoring.is_still_improving(metrics):
         longer = f"resume {run} trainer.epochs={2 * metrics['epochs']}"
@@ -61,7 +62,6 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         advice = f"{predict}, or train with {change}, then attnlab compare"
     folders = (shlex.join(["--config-dir", os.path.relpath(path)]) for path in user_folders())
     console.print(" ".join(["next: attnlab", *folders, advice]), soft_wrap=True)
-    console.print(f"run folder: {folder}", soft_wrap=True)
 
 
 def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None:
@@ -89,8 +89,8 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     table = plain_table([kind.predictions.item, *columns, "beaten by"], [kind.predictions.item])
     for row, *numbers in zip(rows, *cells, strict=True):
         is_run, skill = row is result, metrics["skills"].get(row[0])
-        share = NOTHING if skill is None else f"{100 * skill:.1f} %"
-        table.add_row(row[0], *numbers, "" if is_run else share, style="bold" if is_run else "")
+        beaten_by = "" if is_run else percent(skill)
+        table.add_row(row[0], *numbers, beaten_by, style="bold" if is_run else "")
     console.width = max(console.width, width(table, console))
     console.print(Padding(table, (1, 0), expand=False))
 
@@ -102,7 +102,7 @@ def print_table(metrics: Mapping[str, Any], part: str, file: Any = None) -> None
     elif skill is None:
         verdict = f"{best} makes practically no error, so no model can do better."
     else:
-        share = f"{100 * abs(skill):.1f} % {'below' if skill >= 0 else 'above'}"
+        share = f"{percent(abs(skill))} {'below' if skill >= 0 else 'above'}"
         verdict = f"The error of {mechanism} is {share} that of {best}, the best baseline."
     for line in (verdict, *(f"note: {note}" for note in metrics.get("notes", []))):
         console.print(line, soft_wrap=True)

@@ -32,7 +32,7 @@ def _execute(program: Any, requests: list, width: int) -> Sequence[Any]:
             # The mechanism may not be vectorizable, or memory is short. Errors of a single run
             # occur again below.
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            log.warning("runs train side by side, for they can't be stacked: %s", reason)
+            log.info("runs train one by one, for they can't be stacked: %s", reason)
             _not_stackable.add(program)
         except BaseException as error:  # Ctrl-C
             return [error] * len(requests)

@@ -71,7 +71,7 @@ def test_the_table_has_results_states_and_reasons(runs):
     none = runs("runs", "--task", "sunspots", "--failed")
     assert none.out.startswith("None of the 7 runs satisfies all filters.")
     _, out, _ = runs("runs")
-    lines = {line.split()[4]: line.split() for line in out.splitlines()[1:8]}
+    lines = {line.split()[4]: line.split() for line in out.splitlines()[2:9]}
     assert (lines["1"][7], lines["3"][7]) == ("0.250", "31.2")
     assert [lines[seed][1] for seed in "456"] == ["failed", "pruned", "killed"]
     assert out.splitlines()[-1] == "test is bleu or rmse, the task's main metric."
@@ -87,7 +87,7 @@ def test_damaged_runs_are_shown_with_the_reason(runs):
     (folder / "status.json").unlink()
     folder.with_name("empty").mkdir()
     _, out, _ = runs("runs", "--state", "damaged")
-    assert out.splitlines()[1].split()[:5] == [folder.name, "damaged", "fib", "bahdanau", "1"]
+    assert out.splitlines()[2].split()[:5] == [folder.name, "damaged", "fib", "bahdanau", "1"]
     assert "status.json: missing" in out.splitlines()[-1]
     assert len(rows(runs)) == 7
 
@@ -95,14 +95,15 @@ def test_damaged_runs_are_shown_with_the_reason(runs):
 def test_the_table_fits_100_columns_and_has_the_newest_last(runs):
     metrics = {"best_value": 123456.789, "test": {"rmse": 0.0123456}, "skill": -0.123456}
     metrics["epochs"] = 1000
-    run = make(runs.runs, 1000, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
-    head, *lines = runs("runs")[1].splitlines()
-    assert head.split() == "run state task attention seed epoch best test skill age".split()
+    run = make(runs.runs, 20, "fib_random", "scaled_dot_product", -1, epoch=1000, metrics=metrics)
+    over, head, *lines = runs("runs")[1].splitlines()
+    assert over.split() == ["beats"]
+    assert head.split() == "run state task attention seed epoch best test baseline age".split()
     assert all(len(line) <= 100 and "…" not in line for line in [head, *lines])
     *shown, age = lines[-2].split()
     assert shown == [
-        *(run.path.name, "completed", "fib_random", "scaled_dot_product", "1000", "1000"),
-        *("123,457", "0.0123", "-0.123"),
+        *(run.path.name, "completed", "fib_random", "scaled_dot_product", "20", "1000"),
+        *("123,457", "0.0123", "-12.3", "%"),
     ]
     assert re.fullmatch(r"\d+[wdhms]", age)
 

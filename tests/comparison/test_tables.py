@@ -127,8 +127,8 @@ def test_with_too_few_seeds_there_is_no_p(tmp_path, monkeypatch):
 
 def test_there_is_no_column_without_values(tmp_path):
     write_group(tmp_path, "none", NONE)
-    assert "skill" in results_table(only(tmp_path)).header
-    assert "skill" not in results_table(only(tmp_path, metric="mae")).header
+    assert "beats baseline" in results_table(only(tmp_path)).header
+    assert "beats baseline" not in results_table(only(tmp_path, metric="mae")).header
 
 
 def test_one_group_is_shown_without_a_comparison(tmp_path, monkeypatch):

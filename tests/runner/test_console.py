@@ -126,5 +126,5 @@ def test_a_run_whose_last_epoch_is_the_best_is_to_be_trained_longer(
     ends = {"monitor": value if value is None else "val_loss", "best_value": value}
     sizes = {"best_epoch": best, "epochs": 5, "parameters": 7, "seconds": 1.0}
     print_result({**scores, **ends, **sizes}, tmp_path / "run")
-    advice = capsys.readouterr().out.splitlines()[-2]
+    advice = capsys.readouterr().out.splitlines()[-1]
     assert advice.startswith(f"next: {command.format(tmp_path / 'run')}")
