@@ -55,7 +55,7 @@ def memory(process: subprocess.Popen) -> float:
 
 def measure(page: Page, process: subprocess.Popen) -> str:
     """Return a row: the milliseconds of inputs, of epochs, and the growth of memory."""
-    page.wait_for_function("document.querySelector('.where').childElementCount > 0")
+    page.wait_for_selector(".where > *")
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     texts = inputs(page.evaluate("document.querySelector('textarea').value"))
     for text in texts[:WARM]:
@@ -76,11 +76,13 @@ def main(runs: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         for run in runs:
             words = [sys.executable, "-m", "attnlab", "explore", run, "--no-browser"]
-            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+            try:
                 page = browser.new_page()
                 page.goto(re.findall(r"http://\S+", process.stdout.readline())[0])
                 print(f"{measure(page, process)}  {run}", flush=True)
                 page.close()
+            finally:
                 process.terminate()
         browser.close()
 
