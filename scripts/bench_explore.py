@@ -38,8 +38,8 @@ TIMED = """change => new Promise(drawn => {
 
 def inputs(first: str) -> list[str]:
     """Different inputs of about the same length as the first one: its words in other orders."""
-    if re.fullmatch(r"[-+.\\deE,\\s]+", first):  # a series
-        numbers = re.split(r"[,\\s]+", first.strip())
+    if re.fullmatch(r"[-+.\deE,\s]+", first):  # a series
+        numbers = re.split(r"[,\s]+", first.strip())
         last = float(numbers[-1])
         return [", ".join([*numbers[:-1], repr(last * (1 + n / 1000))]) for n in range(INPUTS + WARM)]
     words = first.split()
