@@ -67,10 +67,7 @@ class ClassPredictor(Predictor):
             raise RequestError(f"{where}: expected words, got an empty text.")
 
     def predict(self, inputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        """Yield the class and the probabilities of texts, or of names or bytes of image files.
-
-        Of a blank line they are None and {}.
-        """
+        """Yield the class and the probabilities; None and {} for a blank line."""
         items = [item for item in inputs if item.strip()]
         if not self._has_images:
             self.warn(items, self.task.length)

@@ -91,13 +91,6 @@ class ForecastPredictor(Predictor):
             }
             yield {"id": series.id, "times": [*series.labels(steps)], **numbers}
 
-    def use(self, trained: Any) -> None:
-        """Compile the model for `explore`; see `Predictor`."""
-        from attnlab.training.compilation import compile_function
-
-        super().use(trained)
-        self._compiled = compile_function(self.model, jit=False)
-
     def starts(self) -> Mapping[str, Any]:
         """Return the newest values of the first series."""
         return {"series": self.task.origins[0].values.tolist()}
@@ -118,7 +111,7 @@ class ForecastPredictor(Predictor):
         columns = np.column_stack([values, task.origins[0].columns[-len(values) :, 1:]])
         end = replace(task.origins[0], columns=columns)
         steps = task.horizon if task.inputs else max(STEPS, task.horizon)
-        (forecast,) = task.forecast(self._compiled, [end], steps, self._warn)
+        (forecast,) = task.forecast(model.predict_on_batch, [end], steps, self._warn)
         return Explored(
             ", ".join(f"{value:.6g}" for value in forecast),
             scale_columns(end.scalers_of(columns), columns)[None].astype(np.float32),
