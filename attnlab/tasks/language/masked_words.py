@@ -33,6 +33,7 @@ from attnlab.tasks.language.text.reading import (
     tokenize,
 )
 from attnlab.tasks.text_task import TextTask
+from attnlab.text.cleaning import shorten
 from attnlab.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer, pad_rows
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from attnlab.attention.base import Attention
     from attnlab.config.sections import Option
     from attnlab.tasks.language.models.masked import Guesses, MaskedWordModel
+
+
+_MOST_SHOWN = 200  # characters of a text in a message
 
 
 class MaskedWords(CorpusTask, TextTask):
@@ -175,7 +179,7 @@ class MaskedWords(CorpusTask, TextTask):
         if not masks or len(places) < masks:
             raise RequestError(
                 f"TEXT: expected {MASK} within the first {self.width - 2} tokens, which is what "
-                f"the run reads, got {text!r}."
+                f"the run reads, got {shorten(text, _MOST_SHOWN)!r}."
             )
         return best_words(self.tokenizer, np.asarray(model(rows, training=False))[0, places], count)
 
