@@ -80,8 +80,8 @@ def test_a_run_prints_progress_and_result(trained):
     for words in ("series / luong_global / seed 0", "persistence", "train_mean", "best epoch"):
         assert words in trained.outcome.out
     folder, advice = trained.outcome.out.splitlines()[-2:]
-    wanted = "next: attnlab forecast latest, or train with attention=bahdanau, then attnlab compare"
-    assert advice == wanted
+    then = "  # or train with another attention=NAME, then attnlab compare"
+    assert advice == f"next: attnlab forecast latest{then}"
     assert folder == f"run folder: {trained.folder}"
     written = {path.name for path in trained.attnlab.folder.iterdir()}
     assert written == {"rain.csv", "runs"}

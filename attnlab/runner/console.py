@@ -49,17 +49,13 @@ def print_result(metrics: Mapping[str, Any], folder: Path, file: Any = None) -> 
         f"{metrics['parameters']:,} parameters, {metrics['seconds']:.1f} s"
     )
     console.print(f"run folder: {folder}", soft_wrap=True)
-    run, change = RunDirectory(folder).word, "attention=bahdanau"
+    run = RunDirectory(folder).word
     if kind.scoring.is_still_improving(metrics):
         longer = f"resume {run} trainer.epochs={2 * metrics['epochs']}"
-        advice = f"{longer} (still improving in the last epoch)"
+        advice = f"{longer}  # still improving in the last epoch"
     else:
-        if metrics["model"] == "pretrained":
-            change = "model.start=drawn"
-        elif metrics["attention"] == "bahdanau":
-            change = "attention=luong_global"
         predict = " ".join([kind.predictions.command, run, *kind.predictions.example])
-        advice = f"{predict}, or train with {change}, then attnlab compare"
+        advice = f"{predict}  # or train with another attention=NAME, then attnlab compare"
     folders = (shlex.join(["--config-dir", os.path.relpath(path)]) for path in user_folders())
     console.print(" ".join(["next: attnlab", *folders, advice]), soft_wrap=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -85,7 +84,7 @@ class Progress:
 
     def __init__(self, name: str, total: int, done: int):
         self._total, self._done, self._end = total, done, ExitStack()
-        self._epoch, self._printed = 0, -math.inf  # when an epoch was printed
+        self._epoch, self._printed = 0, 0.0  # when an epoch was printed
         # A copy of file descriptor 2, which is redirected while TensorFlow is imported.
         self._console = plain_console(self._end.enter_context(standard_error()))
         self._bars = bars(self._console, "{task.completed}/{task.total} {task.fields[epoch]}")
