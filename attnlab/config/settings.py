@@ -145,24 +145,18 @@ def explained(word: str) -> list[str]:
             lines += [f"{group}={name}", *description]
     if word in GROUPS:
         return lines
-    meanings, matches, others = term(word), list[Setting](), list[Setting]()
-    for setting in settings():
-        section, _, name = setting.key.partition(".")
-        if word in (setting.key, setting.option.partition(" ")[0] or section):
-            matches.append(setting)
-        elif word and word == name:
-            others.append(setting)
-    if not (matches or meanings):
-        matches, others = others, []
-    for setting in matches:
+    meanings, rows = term(word), settings()
+    owners = [row.option.partition(" ")[0] or row.key.partition(".")[0] for row in rows]
+    exact = [row for row, owner in zip(rows, owners, strict=True) if word in (row.key, owner)]
+    named = [row for row in rows if word and row.key.partition(".")[2] == word]
+    for setting in exact if exact or meanings else named:
         where = f"  ({setting.option})" if setting.option else ""
         values = f"{setting.expected}; default {setting.default}"
         lines += [f"{setting.key}{where}", f"    {setting.meaning}", f"    {values}"]
     if meanings:
         lines += [f"{word}, in results", *(f"    {meaning}" for meaning in meanings)]
-    if others:
-        keys = dict.fromkeys(setting.key for setting in others)
-        lines.append(f"settings with this name: {', '.join(keys)}")
+    if named and (exact or meanings):
+        lines.append(f"settings with this name: {', '.join(dict.fromkeys(s.key for s in named))}")
     if not lines:
         raise RequestError(
             f"{word}: there is no such setting, metric or column.{similar_key(word)} attnlab "

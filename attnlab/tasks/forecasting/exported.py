@@ -14,8 +14,7 @@ from attnlab.tasks.forecasting.time_series import TimeSeries
 def exported(trained: Any, count: int) -> Exported:
     """Return the forecaster with its scaling, in float64 outside the network."""
     task, model = trained.task, trained.model
-    windows = task.splits.parts["test"]
-    windows = windows.take(windows.spread(count))
+    windows = task.splits.parts["test"].spread(count)
     scalers = [series.scalers for series in task.origins]
     rows = np.zeros(len(windows.history), np.int32)  # the number of each window's series
     if windows.ids is not None:
@@ -39,7 +38,7 @@ def exported(trained: Any, count: int) -> Exported:
     table = [[(scaler.level, scaler.offset, scaler.scale) for scaler in row] for row in scalers]
 
     def function(history: Any, series: Any = None) -> dict[str, Any]:
-        if not scalers[0]:  # each window has its own scaler, as in `Scaler.for_window`
+        if not scalers[0]:  # each window has its own scaler, as in `scalers_of`
             largest = tf.reduce_max(tf.abs(history), axis=(1, 2), keepdims=True)
             level = offset = tf.zeros_like(largest)
             scale = tf.where(largest > 0, largest, tf.ones_like(largest))

@@ -85,7 +85,9 @@ class Fib(_Fibonacci):
         scaler = Scaler.fit(numbers, "minmax")
         scaled = scaler.apply(numbers)
         self.origins = [TimeSeries(numbers[-self.history :, None], (scaler,))]
-        train, test = shuffled_split(self.count, self.history, self.test)
+        rows = self.count - self.history
+        order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + self.history
+        train, test = np.split(order, [int((1.0 - self.test) * rows + 1e-9)])  # listing 9.3
         ranked = np.sort(train)[::-1]  # a larger position is a larger number
         count = int(len(train) * self.validation)
         places = 1 + np.arange(count) * (len(train) - 1) // max(count, 1)
@@ -173,17 +175,6 @@ def fibonacci(count: int) -> np.ndarray:
         before, last = last, before + last
         numbers[position] = last
     return numbers
-
-
-def shuffled_split(count: int, history: int, test: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the book's train and test targets (listing 9.3), shuffled.
-
-    `test` is the fraction of test targets. The shuffle always uses `numpy.random.RandomState(13)`.
-    """
-    rows = count - history
-    order = np.random.RandomState(_PERMUTATION_SEED).permutation(rows) + history
-    train = int((1.0 - test) * rows + 1e-9)
-    return order[:train], order[train:]
 
 
 def random_sequences(

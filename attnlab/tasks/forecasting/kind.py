@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.kinds import (
-    POSITIVE,
-    Kind,
-    KindModels,
-    Metric,
-    Predictions,
-    Scoring,
-)
+from attnlab.tasks.kinds import POSITIVE, Kind, KindModels, Metric, Predictions, Scoring
 
 _HERE = "attnlab.tasks.forecasting"
 

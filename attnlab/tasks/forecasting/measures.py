@@ -203,12 +203,6 @@ def _moments(
     return (means[0], means[1]), moments, products
 
 
-def seasonal_naive(past: np.ndarray, period: int, horizon: int = 1) -> np.ndarray:
-    """Repeat the newest `period` values of each row of `past` (N, L)."""
-    steps = np.arange(horizon) % period
-    return past[:, past.shape[1] - period + steps]
-
-
 def autoregression(train: np.ndarray, targets: np.ndarray, past: np.ndarray) -> np.ndarray:
     """y_(t+k) = a_k + sum_i b_ki y_(t-i), i = 1..order, by least squares for each step k.
 
@@ -282,7 +276,7 @@ def repeat_values(
         forecasts["persistence"].append(np.repeat(last, horizon, axis=1))
         if period and is_seasonal:
             past = histories(series.values, first, period)
-            forecasts["seasonal_naive"].append(seasonal_naive(past, period, horizon))
+            forecasts["seasonal_naive"].append(past[:, np.arange(horizon) % period])
         mean = np.mean(series.scaled[: series.train_end])  # scaled: avoids rounding of large values
         mean = float(series.scalers[0].invert(mean))
         forecasts["train_mean"].append(np.full((len(first), horizon), mean))

@@ -13,12 +13,7 @@ from keras import ops
 from attnlab.attention.base import Attention, AttentionOutput, ProjectedMemory
 from attnlab.config.sections import RunConfig
 from attnlab.errors import RequestError
-from attnlab.layers.recurrent import (
-    AttentionReadout,
-    RecurrentEncoder,
-    StackedCells,
-    through_time,
-)
+from attnlab.layers.recurrent import AttentionReadout, RecurrentEncoder, StackedCells, through_time
 from attnlab.tasks.attention import MOST_ITEMS
 from attnlab.tasks.forecasting.measures import Examples, interval_ends, ridge
 from attnlab.tasks.in_memory import InMemoryLearner
@@ -60,6 +55,7 @@ class Forecaster(InMemoryModel, ABC):
     """
 
     faster_with_xla = True
+    ahead: range | None = None  # the first forecast step of each query; None without a decoder
 
     def __init__(
         self,
@@ -156,19 +152,6 @@ class Forecaster(InMemoryModel, ABC):
         newest = window[:, -1, :1] if self.anchor else 0.0
         return window[:, -self.highway :, 0], target - newest
 
-    @property
-    def ahead(self) -> range | None:
-        """Return the first forecast step of each query of `attend`; None without a decoder."""
-        return None
-
-    def stackable(self, batch: int) -> int:
-        """Return the largest power of two of models whose step fits into the CPU's cache."""
-        fitting = max(1, _STACK_VALUES // (batch * self._values_per_item()))
-        return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
-
-    def _values_per_item(self) -> int:
-        return _STACK_VALUES  # none is stacked
-
     def _normalize(self, history) -> tuple:
         """Return the normalized history, and with normalization its scale or newest value."""
         if self.normalization == "none":
@@ -227,8 +210,10 @@ class RecurrentForecaster(AttentionReadout, Forecaster):
         """Return whether XLA trains it faster than the graph on this CPU."""
         return is_faster_with_xla(self.encoder.units, XlaLimit.RECURRENT_FORECASTER)
 
-    def _values_per_item(self) -> int:
-        return self.encoder.width
+    def stackable(self, batch: int) -> int:
+        """Return the largest power of two of models whose step fits into the CPU's cache."""
+        fitting = max(1, _STACK_VALUES // (batch * self.encoder.width))
+        return min(_MOST_STACKED, 1 << (fitting.bit_length() - 1))
 
     def _build_network(self, history_shape: tuple) -> int:
         self.encoder.build(history_shape)
@@ -275,12 +260,8 @@ class EncoderDecoderForecaster(RecurrentForecaster):
         stack = {"cell": cell, "layers": layers, "dropout": dropout}
         super().__init__(attention=attention, **stack, **kwargs)
         self.cells = StackedCells(**stack, units=self.encoder.width, name="decoder")
+        self.ahead = range(1, self.horizon + 1, self.at_once)
         self.before = attention.placement == "before_step" and self.reads != "state"
-
-    @property
-    def ahead(self) -> range:
-        """Return the first forecast step of each decoder step, which has one query each."""
-        return range(1, self.horizon + 1, self.at_once)
 
     def stackable(self, batch: int) -> int:
         """Return 1: the loop over the steps of a decoder does not support stacked runs."""
@@ -412,9 +393,8 @@ class ForecastLearner(InMemoryLearner):
         - `history` (N, S) in the units of the report, and `labels` (N,) of the first targets;
         - `ahead` (T,), for a decoder only: the first step that each query forecasts.
         """
-        test = self._task.splits.parts["test"]
-        rows = test.spread(MOST_ITEMS)
-        windows = test.take(rows[np.argsort(test.index[rows], kind="stable")])
+        windows = self._task.splits.parts["test"].spread(MOST_ITEMS)
+        windows = windows.take(np.argsort(windows.index, kind="stable"))
         weights = self.attention_weights(windows.history)
         if weights is None:
             return None

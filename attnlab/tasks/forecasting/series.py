@@ -94,16 +94,17 @@ class SplitSeries(ForecastingTask):
         for part, stop in zip(first, [*borders.values(), count][1:], strict=True):
             if not first[part]:
                 name = f" of series {series.id}" if series.id else ""
-                largest = []
-                for key in ("horizon", "history"):
-                    sizes = range(min(getattr(self, key), count), 0, -1)
-                    fitting = (f"task.{key}={size}" for size in sizes if self.fits(**{key: size}))
-                    largest += [*itertools.islice(fitting, 1)]
+                fitting = (
+                    f"task.{key}={size}"
+                    for key in ("horizon", "history")
+                    for size in range(min(getattr(self, key), count), 0, -1)
+                    if self.fits(**{key: size})
+                )
                 raise RequestError(
                     f"task.history={self.history} and task.horizon={self.horizon}: no window fits "
                     f"into the {part} part, {stop - borders[part]} of {count} values{name}. All "
                     "targets of a window are in its part; its history may start earlier. Possible: "
-                    f"{' or '.join(largest or ['smaller ones'])}, or other parts (task.test, "
+                    f"{next(fitting, 'smaller ones')}, or other parts (task.test, "
                     "task.validation)."
                 )
         index = {part: np.array(numbers) for part, numbers in first.items()}
@@ -171,8 +172,11 @@ class SplitSeries(ForecastingTask):
 
     def validation_targets(self) -> np.ndarray:
         """See the base class; with inputs, K is the horizon, since their future is unknown."""
-        ahead = self.horizon if self.inputs else max(self.horizon, AHEAD)
-        return np.concatenate([series.validation_targets(ahead) for series in self.members])
+        ahead, rows = self.horizon if self.inputs else max(self.horizon, AHEAD), []
+        for series in self.members:
+            values = np.append(series.values[: series.borders["test"]], np.full(ahead, np.nan))
+            rows.append(targets(values, series.first["validation"], ahead))
+        return np.concatenate(rows)
 
     def yardsticks(self) -> dict[str, Yardstick]:  # noqa: D102
         return {series.id: Yardstick.of_series(series, self.period) for series in self.members}
@@ -241,6 +245,5 @@ class Series(Form, SplitSeries):
         advice = "a run with " + " ".join(f"task.{key}={size}" for key, size in changes.items())
         if self.fits(**changes):
             return advice
-        shortest = min(self.lengths)
-        needed = next(n for n in itertools.count(shortest) if self.fits(lengths=[n], **changes))
-        return f"{advice} and series of at least {needed:,} values (not {shortest:,})"
+        needed = next(n for n in itertools.count() if self.fits(lengths=[n], **changes))
+        return f"{advice} and series of at least {needed:,} values (not {min(self.lengths):,})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -73,19 +72,3 @@ def _length(step: str) -> pd.Timedelta:
     with suppress(ValueError):
         return pd.Timedelta(pd.tseries.frequencies.to_offset(step))
     return pd.Timedelta(0)
-
-
-def labels_around(last: str, step: str | None, count: int, before: int = 0) -> Sequence[str]:
-    """Return `before` labels that end with the last one of a series, and the next `count`.
-
-    Without a step, and after the last year that pandas has, they are `+1`, `+2`.
-    """
-    import pandas as pd
-
-    if step is not None:
-        with suppress(ValueError, OverflowError):
-            time = pd.Timestamp(last)
-            earlier = pd.date_range(end=time, periods=before, freq=step, unit="us")
-            times = earlier.append(pd.date_range(time, periods=count + 1, freq=step, unit="us")[1:])
-            return time_labels(times, step)
-    return [f"{ahead:+d}" for ahead in range(1 - before, count + 1)]

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("attnlab")
 _FILE = "scaler.json"
+# Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
+_MOST_ROWS = 200_000
+_MODEL = ""  # its name among the baselines
 _FAR = "The history or its forecast is far outside of the data, where networks are unreliable."
 Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), in model units
 
@@ -105,9 +108,90 @@ class ForecastingTask(Task):
     ) -> Report:
         """Score a model's forecast of one part, (N, horizon) in model units, and the baselines.
 
-        `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
+        The reported metric is RMSE, or MASE for several series, because their levels differ. There
+        is no skill against a baseline whose errors are only rounding: it knows the rule, and no
+        network can be better. `ends` (2, K) is the prediction interval in model units; see
+        `interval_ends`.
         """
-        return build_report(self, forecast, part, ends)
+        windows, yardsticks = self.splits.parts[part], self.yardsticks()
+        forecast = self.report_units(np.asarray(forecast, dtype=np.float64), windows)
+        baselines, notes = self.baselines(part), [*self.notes(part)]
+        target, rows = windows.exact, windows.by_series()
+        count, horizon = target.shape
+        counts = {series: len(target[at]) for series, at in rows.items()}
+        scores = {
+            name: {
+                series: errors(target[at], values[at], yardsticks[series])
+                for series, at in rows.items()
+            }
+            for name, values in {_MODEL: forecast, **baselines}.items()
+        }
+        means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
+        use_mase = windows.ids is not None and all(
+            score["mase"] is not None for score in means.values()
+        )
+        metric = "mase" if use_mase else "rmse"
+        metrics = means.pop(_MODEL)
+        best = min(
+            (name for name in means if name not in self.oracles), key=lambda n: means[n][metric]
+        )
+        skills: dict[str, float | None] = {}
+        for name, score in means.items():
+            is_rounding = all(
+                (scores[name][series]["rmse"] or 0.0) <= resolution(target[at])
+                for series, at in rows.items()
+            )
+            has_skill = score[metric] and not is_rounding
+            skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
+
+        steps = np.broadcast_to(np.arange(horizon), target.shape)
+        band: dict[str, np.ndarray] = {}
+        items = f"windows of {horizon} values" if horizon > 1 else "values"
+        details: dict[str, Any] = {"scored": f"{steps_ahead(horizon)} on {count:,} {items}"}
+        if ends is not None:
+            scale = self.report_scaler(windows).scale
+            low, high = (forecast + end[:horizon] * scale for end in ends)
+            band, inside = {"low": low, "high": high}, (low <= target) & (target <= high)
+            coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
+            by_step = {"low": ends[0].tolist(), "high": ends[1].tolist()}
+            details["interval"] = {"level": LEVEL, **coverage, **by_step}
+        columns = {
+            "index": windows.index[:, None] + steps,
+            "time": windows.times,
+            "step": steps + 1,
+            "target": target,
+            "prediction": forecast,
+            **band,
+            **baselines,
+        }
+        if windows.ids is not None:
+            columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
+            details["series"] = {
+                series: {
+                    "windows": counts[series],
+                    **scores[_MODEL][series],
+                    "naive_error": yardsticks[series].naive_error,
+                    "deviation": yardsticks[series].deviation,
+                }
+                for series in rows
+            }
+        every = -(-target.size // _MOST_ROWS)  # predictions.csv has one window in so many
+        if every > 1:
+            scored = f"scores are of all {count:,} windows."
+            notes.append(f"predictions.csv has one window in {every}; {scored}")
+        return Report(
+            metrics=metrics,
+            baselines=means,
+            best_baseline=best,
+            skill=skills[best],
+            notes=notes,
+            predictions={name: column[::every].reshape(-1) for name, column in columns.items()},
+            units=self.units,
+            metric=metric,
+            oracles=self.oracles,
+            skills=skills,
+            details=details,
+        )
 
     def evaluate(self, model: keras.Model, part: str = "test") -> Report:
         """Score a model's forecast of one part; see `report`."""
@@ -119,8 +203,7 @@ class ForecastingTask(Task):
         self, model: Any, part: str, count: int
     ) -> tuple[Any, np.ndarray | None]:
         require_part(self.splits.parts, part)
-        windows = self.splits.parts[part]
-        return windows.take(windows.spread(count)).history, None
+        return self.splits.parts[part].spread(count).history, None
 
     def validation_targets(self) -> np.ndarray:
         """Return the targets of the validation part, (n, K) in `units`; NaN after the part's end.
@@ -303,8 +386,7 @@ class ForecastingTask(Task):
         sizes = {"task": self.name, "history": self.history, "horizon": self.horizon}
         series = [origin.to_json() for origin in self.origins]
         data = {"units": self.units, "range": self.range, "series": series}
-        data["lengths"] = self.lengths
-        data["digest"] = self.splits.digest
+        data |= {"lengths": self.lengths, "digest": self.splits.digest}
         write_json(folder / _FILE, sizes | data)
 
     def load_from(self, folder: Path) -> None:
@@ -324,98 +406,6 @@ class ForecastingTask(Task):
             expected=(self.name, self.history, self.horizon, 1 + len(self.inputs)),
             what="task, history and horizon, and columns",
         )
-
-
-# Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
-_MOST_ROWS = 200_000
-_MODEL = ""  # its name among the baselines
-
-
-def build_report(task: Any, forecast: np.ndarray, part: str, ends: np.ndarray | None) -> Report:
-    """Compare a model's forecast of a task's part, (N, horizon) in model units, with the baselines.
-
-    The reported metric is RMSE, or MASE for several series, because their levels differ. There is
-    no skill against a baseline whose errors are only rounding: it knows the rule, and no network
-    can be better. `ends` (2, K) is the prediction interval in model units; see `interval_ends`.
-    """
-    windows, yardsticks, oracles = task.splits.parts[part], task.yardsticks(), task.oracles
-    forecast = task.report_units(np.asarray(forecast, dtype=np.float64), windows)
-    baselines, notes = task.baselines(part), [*task.notes(part)]
-    target, rows = windows.exact, windows.by_series()
-    counts = {series: len(target[at]) for series, at in rows.items()}
-    scores = {
-        name: {
-            series: errors(target[at], values[at], yardsticks[series])
-            for series, at in rows.items()
-        }
-        for name, values in {_MODEL: forecast, **baselines}.items()
-    }
-    means = {name: mean_errors(by_series, counts) for name, by_series in scores.items()}
-    use_mase = windows.ids is not None and all(
-        score["mase"] is not None for score in means.values()
-    )
-    metric = "mase" if use_mase else "rmse"
-    metrics = means.pop(_MODEL)
-    best = min((name for name in means if name not in oracles), key=lambda n: means[n][metric])
-    skills: dict[str, float | None] = {}
-    for name, score in means.items():
-        is_rounding = all(
-            (scores[name][series]["rmse"] or 0.0) <= resolution(target[at])
-            for series, at in rows.items()
-        )
-        has_skill = score[metric] and not is_rounding
-        skills[name] = 1 - metrics[metric] / score[metric] if has_skill else None
-
-    steps = np.broadcast_to(np.arange(target.shape[1]), target.shape)
-    band: dict[str, np.ndarray] = {}
-    count, horizon = target.shape
-    items = f"windows of {horizon} values" if horizon > 1 else "values"
-    details: dict[str, Any] = {"scored": f"{steps_ahead(horizon)} on {count:,} {items}"}
-    if ends is not None:
-        scale = task.report_scaler(windows).scale
-        low, high = (forecast + end[: target.shape[1]] * scale for end in ends)
-        band, inside = {"low": low, "high": high}, (low <= target) & (target <= high)
-        coverage = {"coverage": inside.mean(), "coverage_by_step": inside.mean(axis=0).tolist()}
-        by_step = {"low": ends[0].tolist(), "high": ends[1].tolist()}
-        details["interval"] = {"level": LEVEL, **coverage, **by_step}
-    columns = {
-        "index": windows.index[:, None] + steps,
-        "time": windows.times,
-        "step": steps + 1,
-        "target": target,
-        "prediction": forecast,
-        **band,
-        **baselines,
-    }
-    if windows.ids is not None:
-        columns = {"id": np.broadcast_to(windows.ids[:, None], target.shape), **columns}
-        details["series"] = {
-            series: {
-                "windows": count,
-                **scores[_MODEL][series],
-                "naive_error": yardsticks[series].naive_error,
-                "deviation": yardsticks[series].deviation,
-            }
-            for series, count in counts.items()
-        }
-    every = -(-target.size // _MOST_ROWS)  # predictions.csv has one window in so many
-    if every > 1:
-        notes.append(
-            f"predictions.csv has one window in {every}; scores are of all {len(target):,} windows."
-        )
-    return Report(
-        metrics=metrics,
-        baselines=means,
-        best_baseline=best,
-        skill=skills[best],
-        notes=notes,
-        predictions={name: column[::every].reshape(-1) for name, column in columns.items()},
-        units=task.units,
-        metric=metric,
-        oracles=oracles,
-        skills=skills,
-        details=details,
-    )
 
 
 def refuse(key: str, expected: str, value: Any) -> NoReturn:

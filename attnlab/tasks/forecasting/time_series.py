@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+from attnlab.tasks.forecasting.steps import time_labels
 
 
 def resolution(values: np.ndarray) -> float:
@@ -55,11 +58,6 @@ class Scaler:
         offset, scale = (statistic(values - level) for statistic in statistics)
         differ = np.ptp(values) > 0  # else the deviation may be a rounding error
         return cls(kind, level, float(offset), float(scale) * differ or 1.0)
-
-    @classmethod
-    def for_window(cls, window: np.ndarray) -> Scaler:
-        """Return the scaler that divides by the window's largest absolute value; 1 for zeros."""
-        return cls("window", 0.0, 0.0, float(np.max(np.abs(window))) or 1.0)
 
     def apply(self, values: np.ndarray) -> np.ndarray:
         """Convert natural units to model units, float64, same shape."""
@@ -129,10 +127,10 @@ class Windows:
         columns = {name: column for name, column in vars(self).items() if column is not None}
         return Windows(**{name: column[rows] for name, column in columns.items()})
 
-    def spread(self, count: int) -> np.ndarray:
-        """Return `count` rows at equal distances in order of their targets, extremes included."""
+    def spread(self, count: int) -> Windows:
+        """Return `count` windows at equal distances in order of their targets, with both ends."""
         ranks = np.linspace(0, len(self) - 1, min(count, len(self))).astype(int)
-        return np.argsort(self.target[:, 0], kind="stable")[ranks]
+        return self.take(np.argsort(self.target[:, 0], kind="stable")[ranks])
 
 
 def join_windows(parts: Sequence[Windows]) -> Windows:
@@ -181,7 +179,8 @@ class TimeSeries:
 
     def scalers_of(self, window: np.ndarray) -> tuple[Scaler, ...]:
         """Return the scalers of a window (S, 1 + K); without any, its largest value is the unit."""
-        return self.scalers or (Scaler.for_window(window[:, 0]),)
+        largest = float(np.max(np.abs(window[:, 0]))) or 1.0
+        return self.scalers or (Scaler("window", 0.0, 0.0, largest),)
 
     @property
     def train_end(self) -> int:
@@ -202,20 +201,25 @@ class TimeSeries:
             ids=np.full(len(index), self.id, dtype=object) if self.id else None,
         )
 
-    def validation_targets(self, ahead: int) -> np.ndarray:
-        """Return `ahead` values from each first validation target on, NaN after the part's end."""
-        values = np.append(self.values[: self.borders["test"]], np.full(ahead, np.nan))
-        return targets(values, self.first["validation"], ahead)
-
     def end(self, history: int) -> TimeSeries:
         """Return the newest values, from which the series is forecast."""
         return replace(self, columns=self.columns[-history:], times=self.times[-1:])
 
     def labels(self, steps: int, before: int = 0) -> Sequence[str]:
-        """Return labels of the newest `before` values and the next `steps`; see `labels_around`."""
-        from attnlab.tasks.forecasting.steps import labels_around
+        """Return labels of the newest `before` values, and of the next `steps`.
 
-        return labels_around(self.times[-1], self.step, steps, before)
+        Without a step, and after the last year that pandas has, they are `+1`, `+2`.
+        """
+        import pandas as pd
+
+        if self.step is not None:
+            with suppress(ValueError, OverflowError):
+                last, spacing = pd.Timestamp(self.times[-1]), {"freq": self.step, "unit": "us"}
+                times = pd.date_range(end=last, periods=before, **spacing)
+                return time_labels(
+                    times.append(pd.date_range(last, periods=steps + 1, **spacing)[1:]), self.step
+                )
+        return [f"{ahead:+d}" for ahead in range(1 - before, steps + 1)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the end of a series as a JSON object."""

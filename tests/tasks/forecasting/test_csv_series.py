@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.errors import RequestError
 from attnlab.tasks.forecasting.csv_series import Form, read_panel
-from attnlab.tasks.forecasting.steps import find_step, labels_around, season
+from attnlab.tasks.forecasting.steps import find_step, season
 
 NUMBERS = np.round(50 + 9 * np.sin(np.arange(40)), 2)
 
@@ -65,7 +65,7 @@ def test_steps_that_pandas_names_are_continued(write):
         times = pd.date_range("2024-01-01", periods=44, freq=freq)
         series = one(write(table(times[:40])))
         assert pd.DatetimeIndex(series.labels(4)).equals(times[40:])
-        earlier = labels_around(series.times[-1], series.step, 0, 40)
+        earlier = series.labels(0, before=40)
         assert pd.DatetimeIndex(earlier).equals(times[:40])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.forecasting.measures import Yardstick, errors
-from attnlab.tasks.forecasting.task import build_report
+from attnlab.tasks.forecasting.task import ForecastingTask
 from attnlab.tasks.forecasting.time_series import Scaler, Windows
 
 TARGET = np.array([[1.0], [2.0], [5.0]])
@@ -42,7 +42,7 @@ def report_of(target, forecast, baselines, ids=None, oracles=(), ends=None):
         yardsticks=lambda: dict.fromkeys(windows.by_series(), Yardstick(1.0, 1.0)),
         notes=lambda part: [],
     )
-    return build_report(task, forecast, "test", ends)
+    return ForecastingTask.report(task, forecast, "test", ends)
 
 
 def skills(target, ids=None, forecast=1.0, **errors_of):

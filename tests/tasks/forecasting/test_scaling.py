@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.tasks.forecasting.time_series import Scaler
+from attnlab.tasks.forecasting.time_series import Scaler, TimeSeries
 
 VALUES = np.array([2.0, 4.0, 9.0])
 
@@ -17,8 +17,10 @@ def test_scaling_by_hand():
 
 
 def test_a_window_is_divided_by_its_largest_absolute_value():
-    np.testing.assert_array_equal(Scaler.for_window([-8.0, 2.0]).apply([-8.0, 2.0]), [-1, 0.25])
-    np.testing.assert_array_equal(Scaler.for_window([0.0, 0.0]).apply([0.0, 0.0]), [0, 0])
+    for values, scaled in ([-8.0, 2.0], [-1, 0.25]), ([0.0, 0.0], [0, 0]):
+        window = np.array(values)[:, None]
+        (scaler,) = TimeSeries(window).scalers_of(window)
+        np.testing.assert_array_equal(scaler.apply(values), scaled)
 
 
 @pytest.mark.parametrize("kind", ["standard", "minmax"])

@@ -144,19 +144,18 @@ def test_a_part_without_a_window_is_named(count, changes, part):
     [
         (150, {"horizon": 23}, {"horizon": 22}),  # the validation part grows with a horizon of 22
         (200, {"horizon": 43}, {"horizon": 40}),
-        (60, {"history": 32, "horizon": 8}, {"horizon": 7, "history": 31}),
+        (60, {"history": 32, "horizon": 8}, {"horizon": 7}),
         (60, {"history": 39}, {"history": 38}),
     ],
 )
-def test_the_largest_sizes_that_fit_are_named(count, changes, largest):
+def test_the_largest_size_that_fits_is_named(count, changes, largest):
     values = np.arange(float(count))
-    possible = " or ".join(f"task.{key}={size}" for key, size in largest.items())
-    with pytest.raises(RequestError, match=rf"Possible: {possible}, or other parts"):
+    ((key, size),) = largest.items()
+    with pytest.raises(RequestError, match=rf"Possible: task\.{key}={size}, or other parts"):
         series_of(values, **changes).load(0)
-    for key, size in largest.items():
-        series_of(values, **{**changes, key: size}).load(0)
-        with pytest.raises(RequestError):
-            series_of(values, **{**changes, key: size + 1}).load(0)
+    series_of(values, **{**changes, key: size}).load(0)
+    with pytest.raises(RequestError):
+        series_of(values, **{**changes, key: size + 1}).load(0)
 
 
 def test_auto_leaves_a_window_for_train():
