@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from io import BytesIO
-from itertools import chain, count
+from itertools import chain
 from typing import Any, TypeVar
 
 import uvicorn
@@ -41,21 +41,15 @@ _FIRST = {"maps": 1, "table": 500, "tools": 700}
 _FORMATS = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
 
 
-class _Replaced(Exception):
-    """A newer request of the same page replaced this one."""
-
-
 class Explorer:
     """Answers the requests of pages about one or two runs.
 
-    One thread computes, which also made the sessions. A request that waits is dropped when the same
-    page sends a newer one about the same run.
+    One thread computes, which also made the sessions; a page sends its next input when it has the
+    answer to the last one.
     """
 
     def __init__(self, sessions: Sequence[Session], thread: ThreadPoolExecutor, info: Any) -> None:
         self._sessions, self._thread, self._info = sessions, thread, info
-        self._newest: dict[tuple[str, int], int] = {}
-        self._numbers = count()
 
     def application(self, token: str, hosts: Sequence[str] | None) -> ASGIApp:
         """Return the application; `hosts` are the values of `Host` that it accepts, None: all."""
@@ -74,32 +68,18 @@ class Explorer:
         return HTMLResponse(explore_text(self._info), headers={"Cache-Control": "no-store"})
 
     async def _predict(self, asked: Mapping[str, Any]) -> Response:
-        key, number = (str(asked.get("page")), self._slot(asked)), next(self._numbers)
-        self._newest[key] = number
-
-        def compute() -> Prediction:
-            if self._newest.get(key) != number:
-                raise _Replaced
-            return self._prediction(asked)
-
-        try:
-            prediction = await self._compute(compute)
-        finally:
-            if self._newest.get(key) == number:
-                del self._newest[key]
-        return JSONResponse(_described(prediction, key[1]))
+        prediction = await self._compute(self._prediction, asked)
+        return JSONResponse(_described(prediction, self._slot(asked)))
 
     async def _heads(self, asked: Mapping[str, Any]) -> Response:
         slot = self._slot(asked)
-        heads = partial(self._sessions[slot].heads, _epoch(asked))
-        table = await self._compute(heads)
+        table = await self._compute(self._sessions[slot].heads, _epoch(asked))
         return JSONResponse({"html": _html([table], slot, "tools")})
 
     async def _rank(self, asked: Mapping[str, Any]) -> Response:
         slot = self._slot(asked)
-        session = self._sessions[slot]
-        steps = session.rank(_epoch(asked), _given(session, asked))
-        first = await self._compute(partial(next, steps))  # what is wrong is no stream
+        steps = self._sessions[slot].rank(_epoch(asked), self._given(asked))
+        first = await self._compute(next, steps)  # what is wrong is no stream
         return StreamingResponse(self._progress(first, steps, slot), media_type=_LINES)
 
     async def _progress(self, step: Any, steps: Iterator[Any], slot: int) -> AsyncIterator[str]:
@@ -110,28 +90,35 @@ class Explorer:
             else:
                 content = dict(zip(("done", "total"), step, strict=True))
             yield json.dumps(content) + "\n"
-            step = await self._compute(partial(next, steps, None))
+            step = await self._compute(next, steps, None)
 
     async def _save(self, asked: Mapping[str, Any]) -> Response:
         kind = str(asked.get("format"))
         if kind not in _FORMATS:
             raise RequestError(f"format: expected {', '.join(_FORMATS)}, got {kind}.")
-
-        def compute() -> bytes:
-            prediction = self._prediction(asked)
-            layers = {layer.name: layer for layer in prediction.layers}
-            layer = layers.get(str(asked.get("layer")))
-            if layer is None:
-                raise RequestError(f"layer: expected one of {', '.join(layers) or 'none'}.")
-            return layer.table() if kind == "csv" else layer.picture(kind)
-
-        content = await self._compute(compute)
+        prediction = await self._compute(self._prediction, asked)
+        layers = {layer.name: layer for layer in prediction.layers}
+        layer = layers.get(str(asked.get("layer")))
+        if layer is None:
+            raise RequestError(f"layer: expected one of {', '.join(layers) or 'none'}.")
+        draw = layer.table if kind == "csv" else partial(layer.picture, kind)
         headers = {"Content-Disposition": f'attachment; filename="attention.{kind}"'}
+        content = await self._compute(draw)
         return Response(content, media_type=_FORMATS[kind], headers=headers)
 
     def _prediction(self, asked: Mapping[str, Any]) -> Prediction:
         session = self._sessions[self._slot(asked)]
-        return session.predict(_epoch(asked), _given(session, asked), _changes(asked))
+        return session.predict(_epoch(asked), self._given(asked), _changes(asked))
+
+    def _given(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a person gave, by field: texts, numbers of a series, bytes of an image."""
+        given, fields = asked.get("given"), self._sessions[0].fields
+        if not isinstance(given, dict) or {*given} != {*fields}:
+            raise RequestError(f"given: expected {', '.join(fields)}.")
+        try:
+            return {name: _READ[kind](given[name]) for name, kind in fields.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RequestError(f"given: {error}.") from error
 
     def _slot(self, asked: Mapping[str, Any]) -> int:
         slot = asked.get("slot", 0)
@@ -139,8 +126,8 @@ class Explorer:
             raise RequestError(f"slot: expected 0 to {len(self._sessions) - 1}, got {slot!r}.")
         return int(slot)
 
-    async def _compute(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+    async def _compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
 
 def prepare(
@@ -216,8 +203,6 @@ def _answered(function: Callable[[Mapping[str, Any]], Any]) -> Callable[[Request
             return _wrong(400, "The request isn't a JSON object.")
         try:
             return await function(asked)
-        except _Replaced:
-            return JSONResponse({"replaced": True}, 409)
         except (RequestError, RunFailed) as error:
             return _wrong(422, str(error))
 
@@ -245,10 +230,8 @@ class _Guard:
             host = headers.get("host", "")
             is_known = self._hosts is None or host in self._hosts
             is_same = headers.get("origin", f"http://{host}") == f"http://{host}"
-            is_token = secrets.compare_digest(
-                scope["path"].split("/")[1].encode(), self._token.encode()
-            )
-            if not (is_known and is_same and is_token):
+            is_ours = scope["path"].startswith(f"/{self._token}/")
+            if not (is_known and is_same and is_ours):
                 refusal = _wrong(403, "Open the address that attnlab explore printed.")
                 return await refusal(scope, receive, send)
         await self._inner(scope, receive, send)
@@ -264,39 +247,29 @@ def _epoch(asked: Mapping[str, Any]) -> int:
     return epoch
 
 
-def _given(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a person gave, by field: texts, numbers of a series, bytes of an image."""
-    given = asked.get("given")
-    if not isinstance(given, dict) or {*given} != {*session.fields}:
-        raise RequestError(f"given: expected {', '.join(session.fields)}.")
-    for name, kind in session.fields.items():
-        value = given[name]
-        try:
-            if kind == "series":
-                given[name] = [float(number) for number in value]
-            elif kind == "image":
-                given[name] = base64.b64decode(value.partition(",")[2], validate=True)
-            elif not isinstance(value, str):
-                raise ValueError("no text")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise RequestError(f"{name}: expected {kind}: {error}.") from error
-    return given
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {value!r}")
+    return value
+
+
+# From a field's value in JSON to what a predictor gets; an image is a data URL.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "text": _text,
+    "series": lambda value: [float(number) for number in value],
+    "image": lambda value: base64.b64decode(value.partition(",")[2], validate=True),
+}
 
 
 def _changes(asked: Mapping[str, Any]) -> dict[str, Change]:
     """Return the changes of each layer, without layers that have none."""
+
+    def change(heads: Any = (), hidden: Any = (), rows: Any = {}) -> Change:  # noqa: B006
+        places = {int(row): place if place is None else int(place) for row, place in rows.items()}
+        return Change([*map(int, heads)], [*map(int, hidden)], places)
+
     try:
-        changes = {
-            str(name): Change(
-                [int(head) for head in change.get("heads", [])],
-                [int(place) for place in change.get("hidden", [])],
-                {
-                    int(row): None if place is None else int(place)
-                    for row, place in change.get("rows", {}).items()
-                },
-            )
-            for name, change in asked.get("changes", {}).items()
-        }
+        changes = {str(name): change(**each) for name, each in asked.get("changes", {}).items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise RequestError(f"changes: {error}.") from error
     return {name: change for name, change in changes.items() if any(change)}
@@ -305,15 +278,14 @@ def _changes(asked: Mapping[str, Any]) -> dict[str, Change]:
 def _described(prediction: Prediction, slot: int) -> dict[str, Any]:
     """Return the answer to `predict`."""
     explored, score = prediction.explored, prediction.score
-    layers = [layer._asdict() for layer in prediction.layers]
     shown = ("name", "rows", "columns", "row_words", "column_words")
     return {
         "output": explored.output,
         "table": _html([prediction.likely] if prediction.likely else [], slot, "table"),
         "maps": _html(prediction.maps(), slot, "maps"),
         "layers": [
-            {"heads": len(layer["weights"]), **{name: layer[name] for name in shown}}
-            for layer in layers
+            {"heads": len(layer.weights), **{name: getattr(layer, name) for name in shown}}
+            for layer in prediction.layers
         ],
         "score": None if score is None else score._asdict(),
         "forecast": None if explored.forecast is None else [*map(float, explored.forecast)],
