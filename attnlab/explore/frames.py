@@ -46,7 +46,8 @@ class Layer(NamedTuple):
 
     def picture(self, form: str) -> bytes:
         """Return the layer as a picture, `png` or `svg`."""
-        return picture(figure(self.name, "", [[self.frame]]), form)
+        size = (9.0, 1.5 + 1.5 * len(self.frame.strips)) if isinstance(self.frame, Strips) else None
+        return picture(figure(self.name, "", [[self.frame]], size), form)
 
     def table(self) -> bytes:
         """Return the layer's weights as CSV, a row per head, row and column."""

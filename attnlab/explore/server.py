@@ -250,6 +250,7 @@ def _epoch(asked: Mapping[str, Any]) -> int:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a text, got {value!r}")
+    value.encode()  # half a surrogate pair is a ValueError
     return value
 
 

@@ -110,6 +110,7 @@ def test_a_layer_is_saved(served):
         ({"given": {"sentence": "a"}}, "given: expected text."),
         ({"given": {"text": 3}}, "given: expected a text, got 3."),
         ({"changes": {CROSS: {"head": [0]}}}, "changes: "),
+        ({"given": {"text": "\ud83d"}}, "given: 'utf-8' codec can't encode"),
         ({"changes": [1]}, "changes: "),
         ({"changes": {CROSS: {"heads": ["x"]}}}, "changes: "),
         (

@@ -137,3 +137,4 @@ def test_forecasts_of_a_series_follow_its_values(trained):
     assert not np.allclose(moved, before.explored.forecast)
     changed = session.predict(2, given, {before.layers[0].name: Change(heads=[0])})
     assert changed.score.before == 0 < changed.score.now
+    assert before.layers[0].picture("png").startswith(b"\x89PNG")
