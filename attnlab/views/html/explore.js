@@ -59,7 +59,7 @@
     away.hidden = true;
     if (answer.ok) return answer;
     const problem = await answer.json().catch(() => ({}));
-    throw new Refused(problem.error ?? (problem.replaced ? "" : `The server answered with ${answer.status}.`));
+    throw new Refused(problem.error ?? `The server answered with ${answer.status}.`);
   };
 
   // --- Fields: each function returns one that shows a value
