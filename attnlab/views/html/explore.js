@@ -86,7 +86,7 @@
 
   const seriesField = (root, give) => {
     const [chart, box] = [one("svg", root), one("textarea", root)];
-    const left = 64; // of the lines, which labels need
+    const left = 76; // of the lines, which labels need
     let values = [];
     let scale = [0, 1]; // lowest and highest value of the chart
     let isDragged = false;
