@@ -147,8 +147,8 @@ def write_forecast(run: RunDirectory, errors: np.ndarray) -> None:
 
 
 def mlflow_runs(runs: Path, experiment: str = "sunspots") -> dict[str, Any]:
-    """MLflow's runs by the name of their folder."""
+    """MLflow's runs by the last two parts of their folder: two may start in the same second."""
     client = connect(store_uri(runs), runs)
     place = client.get_experiment_by_name(experiment)
     copies = client.search_runs([place.experiment_id]) if place else []
-    return {Path(run.data.tags["attnlab.folder"]).name: run for run in copies}
+    return {"/".join(Path(run.data.tags["attnlab.folder"]).parts[-2:]): run for run in copies}

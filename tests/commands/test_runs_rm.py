@@ -37,7 +37,8 @@ def test_rm_removes_the_folder_and_the_mlflow_run_together(attnlab, here):
     states = {path: RunDirectory(path).status.state() for path in attnlab.run_folders()}
     here.run("runs", "rm", "--failed", "--yes")
     left = [path for path, state in states.items() if state != "failed"]
-    assert attnlab.run_folders() == left and {*mlflow_runs(attnlab.runs)} == {p.name for p in left}
+    names = {"/".join(path.parts[-2:]) for path in left}
+    assert attnlab.run_folders() == left and {*mlflow_runs(attnlab.runs)} == names
     again = here("runs", "rm", "--failed", "--yes")
     assert again.code == 0
     assert again.out.startswith("None of the 2 runs satisfies all filters.")

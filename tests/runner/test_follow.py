@@ -113,7 +113,7 @@ def test_a_sweep_is_followed_as_a_whole(runs, started):
     assert {run.info.run_name: run.info.status for run in there.values()} == {
         "grid": "FAILED", "sunspots-none-s0": "FAILED", "sunspots-none-s1": "FAILED"
     }  # fmt: skip
-    parent = there["grid"].info.run_id
+    parent = there["sweeps/grid"].info.run_id
     assert sum(run.data.tags.get("mlflow.parentRunId") == parent for run in there.values()) == 2
 
 

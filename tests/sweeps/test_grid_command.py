@@ -78,7 +78,7 @@ def test_a_sweep_that_is_logged_again_is_the_same_in_mlflow(swept, tmp_path, emp
         assert copy.info.status == run.info.status == "FINISHED"
         times = run.info.start_time, run.info.end_time
         assert (copy.info.start_time, copy.info.end_time) == times
-    parent = live.pop(swept.folder.name)
+    parent = live.pop(f"sweeps/{swept.folder.name}")
     parents = {job.data.tags["mlflow.parentRunId"] for job in live.values()}
     assert parents == {parent.info.run_id} and parent.data.params["varies"] == "attention, seed"
     assert parent.info.start_time < min(job.info.start_time for job in live.values())
