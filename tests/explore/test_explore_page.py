@@ -89,8 +89,8 @@ def opened(browser):
         tabs.append(tab)
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        own = (server.address, "data:", "blob:")
-        tab.on("request", lambda r: None if r.url.startswith(own) else wrong.append(r.url))
+        local = (server.address, "data:", "blob:")
+        tab.on("request", lambda r: None if r.url.startswith(local) else wrong.append(r.url))
         tab.goto(address or server.address)
         expect(tab.locator(".where").last).not_to_be_empty(timeout=60_000)
         return tab
@@ -343,8 +343,8 @@ def test_an_image_is_chosen_and_a_question_is_asked(no_figures, tmp_path, opened
             tab.locator("input[type=file]").set_input_files(tmp_path / "other.png")
         assert asked(got)["given"]["image"].startswith("data:image/png;base64,")
         assert picture.get_attribute("src") == asked(got)["given"]["image"] != start
-        style = tab.locator(".where canvas").first.get_attribute("style")
-        assert "data:image/png" in style  # the map is over the image
+        frame = tab.locator("div:has(> canvas)").first  # the map is over the image
+        assert "data:image/png" in frame.get_attribute("style")
         (tmp_path / "text.png").write_text("no image")
         tab.locator("input[type=file]").set_input_files(tmp_path / "text.png")
         expect(tab.locator(".messages")).not_to_be_empty()

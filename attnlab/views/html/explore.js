@@ -43,8 +43,7 @@
   const writeAddress = () => {
     clearTimeout(addressTimer);
     addressTimer = setTimeout(() => {
-      const given = Object.entries(state.given).filter(([name]) => kinds[name] !== "image");
-      const content = JSON.stringify({ ...state, given: Object.fromEntries(given) });
+      const content = JSON.stringify(state, (name, value) => (kinds[name] === "image" ? undefined : value));
       history.replaceState(null, "", `#${encodeURIComponent(content)}`);
     }, 200);
   };
@@ -232,8 +231,11 @@
         if (choice.selectedIndex) choice.dispatchEvent(new Event("change"));
       });
       // A map of an image is over the image.
-      for (const picture of all(".maps img", this.where)) all("canvas", picture.closest(".maps")).forEach(({ style }) => {
-        style.background = `linear-gradient(#fffb, #fffb), center / 100% 100% url(${picture.src})`;
+      for (const picture of all(".maps img", this.where)) all("canvas", picture.closest(".maps")).forEach((canvas) => {
+        const frame = add(canvas.parentElement, "div", "", "over");
+        frame.style.backgroundImage = `url(${picture.src})`;
+        canvas.replaceWith(frame);
+        frame.append(canvas);
       });
       this.decorate();
       const same = focused?.id ? document.getElementById(focused.id) : focus && this.words(focus.side)[focus.n];
@@ -285,8 +287,7 @@
       const first = columns.length ? "look only at …" : "hide or show a value …";
       this.part(".only").replaceChildren(...[first, ...layer.column_words].map((word) => new Option(word)));
       const word = (isRow ? layer.row_words : layer.column_words)[n];
-      const hint = "Click a word of the map to hide it, or to set where it looks.";
-      this.part(".word-bar .label").textContent = !isRow && !isColumn ? hint : columns.length ? `“${word}”` : "";
+      this.part(".word-bar .label").textContent = columns.length && place !== undefined ? `“${word}”` : "";
     }
 
     listChanges() {
@@ -386,8 +387,8 @@
     async measure(path, title) {
       this.measuring?.abort();
       const { signal } = (this.measuring = new AbortController());
-      const [progress, heading] = [this.part(".progress"), `${title}, epoch ${this.request.epoch}`];
-      const bar = one("progress", progress);
+      const [progress, bar] = [".progress", "progress"].map(this.part);
+      const heading = `${title}, epoch ${this.request.epoch}`;
       bar.removeAttribute("value");
       progress.hidden = false;
       try {
@@ -477,9 +478,8 @@
     if (playing) return setPlaying(null);
     const mine = {};
     setPlaying(mine);
-    let place = range.valueAsNumber === last ? -1 : range.valueAsNumber;
-    while (playing === mine && place < last) {
-      place += 1;
+    const first = range.valueAsNumber === last ? 0 : range.valueAsNumber + 1;
+    for (let place = first; playing === mine && place <= last; place++) {
       await Promise.all([moveTo(place), new Promise((done) => { setTimeout(done, 400); })]);
     }
     if (playing === mine) setPlaying(null);
