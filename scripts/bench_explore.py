@@ -40,11 +40,13 @@ def inputs(first: str) -> list[str]:
     """Different inputs of about the same length as the first one: its words in other orders."""
     if re.fullmatch(r"[-+.\deE,\s]+", first):  # a series
         numbers = re.split(r"[,\s]+", first.strip())
-        last = float(numbers[-1])
-        return [", ".join([*numbers[:-1], repr(last * (1 + n / 1000))]) for n in range(INPUTS + WARM)]
-    words = first.split()
-    return [" ".join(words[n % len(words) :] + words[: n % len(words)]) + "." * (n // len(words))
-            for n in range(1, INPUTS + WARM + 1)]  # fmt: skip
+        lasts = (float(numbers[-1]) * (1 + n / 1000) for n in range(INPUTS + WARM))
+        return [", ".join([*numbers[:-1], repr(last)]) for last in lasts]
+    words, texts = first.split(), []
+    for number in range(1, INPUTS + WARM + 1):
+        more, start = divmod(number, len(words))
+        texts.append(" ".join(words[start:] + words[:start]) + "." * more)
+    return texts
 
 
 def memory(process: subprocess.Popen) -> float:

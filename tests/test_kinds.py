@@ -123,10 +123,10 @@ def test_an_external_kind_needs_no_change_of_attnlab(tmp_path, empty_store):
         "prediction = session.predict(session.epochs.numbers[-1], {'text': '0.5'}, {})\n"
         "print(prediction.explored.output, prediction.layers)"
     )
-    found = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     explored = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "runs")],
-        env={**os.environ, **found, "ATTNLAB_CONFIG_DIR": str(tmp_path / "conf")},
+        env={**os.environ, **paths, "ATTNLAB_CONFIG_DIR": str(tmp_path / "conf")},
         capture_output=True,
         text=True,
     )

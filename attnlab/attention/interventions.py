@@ -35,7 +35,7 @@ class Intervention:
     def __init__(self, layer: Attention) -> None:
         self.heads = layer.heads
         self._are_shares = layer.weights_are == "shares"
-        self._kept = tf.Variable(tf.ones(layer.heads), trainable=False)
+        self._head_factors = tf.Variable(tf.ones(layer.heads), trainable=False)
         self._hidden = tf.Variable(tf.fill([MOST], -1), trainable=False)
         self._rows = tf.Variable(tf.fill([MOST, 2], -1), trainable=False)
 
@@ -49,13 +49,17 @@ class Intervention:
             raise RequestError(f"heads: expected 0 to {self.heads - 1}, got {[*change.heads]}.")
         if max(len(change.hidden), len(change.rows)) > MOST:
             raise RequestError(f"changes: expected at most {MOST} places of a layer.")
-        kept = np.ones(self._kept.shape, np.float32)
-        kept[[*change.heads]] = 0
+        factors = np.ones(self._head_factors.shape, np.float32)
+        factors[[*change.heads]] = 0
         hidden, rows = np.full(MOST, -1), np.full((MOST, 2), -1)
         hidden[: len(change.hidden)] = [*change.hidden]
         for number, (row, place) in enumerate(change.rows.items()):
             rows[number] = row, -1 if place is None else place
-        for variable, value in ((self._kept, kept), (self._hidden, hidden), (self._rows, rows)):
+        for variable, value in (
+            (self._head_factors, factors),
+            (self._hidden, hidden),
+            (self._rows, rows),
+        ):
             variable.assign(value)
 
     def __call__(self, weights: Tensor, mask: Tensor, start_index: Any) -> Tensor:
@@ -75,8 +79,8 @@ class Intervention:
         if mask is not None:
             row *= tf.cast(mask, weights.dtype)
         row = tf.math.divide_no_nan(row, tf.reduce_sum(row, -1, keepdims=True))
-        kept = tf.cast(self._kept, weights.dtype)[:, None, None]
-        return tf.where(is_set, row, seen) * kept
+        factors = tf.cast(self._head_factors, weights.dtype)[:, None, None]
+        return tf.where(is_set, row, seen) * factors
 
 
 def prepare(model: keras.Model) -> dict[str, Intervention]:

@@ -78,7 +78,7 @@ class Explorer:
 
     async def _rank(self, asked: Mapping[str, Any]) -> Response:
         slot = self._slot(asked)
-        steps = self._sessions[slot].rank(_epoch(asked), self._given(asked))
+        steps = self._sessions[slot].rank(_epoch(asked), self._entries(asked))
         first = await self._compute(next, steps)  # what is wrong is no stream
         return StreamingResponse(self._progress(first, steps, slot), media_type=_LINES)
 
@@ -108,17 +108,17 @@ class Explorer:
 
     def _prediction(self, asked: Mapping[str, Any]) -> Prediction:
         session = self._sessions[self._slot(asked)]
-        return session.predict(_epoch(asked), self._given(asked), _changes(asked))
+        return session.predict(_epoch(asked), self._entries(asked), _changes(asked))
 
-    def _given(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _entries(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a person gave, by field: texts, numbers of a series, bytes of an image."""
-        given, fields = asked.get("given"), self._sessions[0].fields
-        if not isinstance(given, dict) or {*given} != {*fields}:
-            raise RequestError(f"given: expected {', '.join(fields)}.")
+        entries, fields = asked.get("entries"), self._sessions[0].fields
+        if not isinstance(entries, dict) or {*entries} != {*fields}:
+            raise RequestError(f"entries: expected {', '.join(fields)}.")
         try:
-            return {name: _READ[kind](given[name]) for name, kind in fields.items()}
+            return {name: _READ[kind](entries[name]) for name, kind in fields.items()}
         except (AttributeError, TypeError, ValueError) as error:
-            raise RequestError(f"given: {error}.") from error
+            raise RequestError(f"entries: {error}.") from error
 
     def _slot(self, asked: Mapping[str, Any]) -> int:
         slot = asked.get("slot", 0)
@@ -270,7 +270,7 @@ def _changes(asked: Mapping[str, Any]) -> dict[str, Change]:
         return Change([*map(int, heads)], [*map(int, hidden)], places)
 
     try:
-        changes = {str(name): change(**each) for name, each in asked.get("changes", {}).items()}
+        changes = {str(name): change(**parts) for name, parts in asked.get("changes", {}).items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise RequestError(f"changes: {error}.") from error
     return {name: change for name, change in changes.items() if any(change)}

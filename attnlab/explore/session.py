@@ -79,7 +79,7 @@ class Session:
         predictor, _ = self._model(False)
         self.fields, self.starts = predictor.fields, predictor.starts()
 
-    def predict(self, epoch: int, given: Mapping[str, Any], changes: Changes) -> Prediction:
+    def predict(self, epoch: int, entries: Mapping[str, Any], changes: Changes) -> Prediction:
         """Predict with the weights of an epoch and changes of attention.
 
         Raises:
@@ -87,13 +87,13 @@ class Session:
         """
         self._messages, score = [], None
         if changes:
-            original, outputs = self._unchanged(epoch, given)
+            original, outputs = self._unchanged(epoch, entries)
             predictor = self._at(epoch, changes)
             score = _score(original, outputs, self._outputs(predictor, original.inputs))
         else:
             predictor = self._at(epoch)
         predictor.warned.clear()
-        explored = predictor.explore(given)
+        explored = predictor.explore(entries)
         layers: list[Layer] = []
         likely = None
         if explored.inputs is not None:
@@ -106,13 +106,13 @@ class Session:
             likely = likely_outputs(explored, outputs)
         return Prediction(epoch, explored, likely, layers, score, self._messages)
 
-    def rank(self, epoch: int, given: Mapping[str, Any]) -> Iterator[tuple[int, int] | Table]:
+    def rank(self, epoch: int, entries: Mapping[str, Any]) -> Iterator[tuple[int, int] | Table]:
         """Yield how many heads of how many were switched off so far, then the table of their cost.
 
         The cost is how much less probable, in nats, the outputs become that the whole model finds
         most probable; of values, how far they move.
         """
-        original, outputs = self._unchanged(epoch, given)
+        original, outputs = self._unchanged(epoch, entries)
         measured = [("this input", original.inputs, original.chosen, outputs)]
         measured.append(self._test_items(epoch, is_logits=original.chosen is not None))
         _, interventions = self._model(True)
@@ -162,12 +162,12 @@ class Session:
             predictor.trained.load_data(self.run)
             self._has_data = True
 
-    def _unchanged(self, epoch: int, given: Mapping[str, Any]) -> tuple[Explored, np.ndarray]:
+    def _unchanged(self, epoch: int, entries: Mapping[str, Any]) -> tuple[Explored, np.ndarray]:
         """Return the prediction without changes, and the model's outputs."""
-        if self._last is None or self._last[0] != (epoch, given):
+        if self._last is None or self._last[0] != (epoch, entries):
             predictor = self._at(epoch)
-            explored = predictor.explore(given)
-            self._last = (epoch, given), (explored, self._outputs(predictor, explored.inputs))
+            explored = predictor.explore(entries)
+            self._last = (epoch, entries), (explored, self._outputs(predictor, explored.inputs))
         return self._last[1]
 
     @staticmethod

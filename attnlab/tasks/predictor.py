@@ -148,12 +148,12 @@ class Predictor(ABC):
         served = self.task.served[0]
         return served if isinstance(served, Mapping) else dict.fromkeys(self.fields, served)
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return the prediction for values of the `fields`; raise `RequestError` for wrong ones.
 
         A text is a string, a series a list of numbers, an image the bytes of its file.
         """
-        (text,) = given.values()
+        (text,) = entries.values()
         (result,) = self.predict([text])
         return Explored("\n".join(self.lines(result)))
 

@@ -159,7 +159,7 @@ def test_any_text_is_only_text(one, opened, text):
     tab = opened(one)
     with tab.expect_response(lambda response: response.url.endswith("/predict")) as got:
         tab.get_by_label("text", exact=True).fill(text)
-    assert asked(got)["given"] == {"text": text} and got.value.status in (200, 422)
+    assert asked(got)["entries"] == {"text": text} and got.value.status in (200, 422)
     expect(tab.locator(".waiting")).to_have_count(0)
     assert tab.locator("img, .slot script:not([type='application/json'])").count() == 0
     assert tab.evaluate("document.documentElement.scrollWidth") == 1280
@@ -293,7 +293,7 @@ def test_a_series_is_dragged_typed_and_made_longer(trained, opened):
 
     with serving(trained.folder) as server:
         tab = opened(server)
-        points, series = tab.locator(".series [role=slider]"), lambda got: asked(got)["given"]
+        points, series = tab.locator(".series [role=slider]"), lambda got: asked(got)["entries"]
         count = points.count()
         tab.get_by_role("button", name="longer").click()
         expect(tab.locator(".messages")).to_contain_text(f"reads {count} numbers, got {count + 1}")
@@ -341,8 +341,8 @@ def test_an_image_is_chosen_and_a_question_is_asked(no_figures, tmp_path, opened
         tab.locator(".where img").first.screenshot(path=tmp_path / "other.png")
         with predicted(tab) as got:
             tab.locator("input[type=file]").set_input_files(tmp_path / "other.png")
-        assert asked(got)["given"]["image"].startswith("data:image/png;base64,")
-        assert picture.get_attribute("src") == asked(got)["given"]["image"] != start
+        assert asked(got)["entries"]["image"].startswith("data:image/png;base64,")
+        assert picture.get_attribute("src") == asked(got)["entries"]["image"] != start
         frame = tab.locator("div:has(> canvas)").first  # the map is over the image
         assert "data:image/png" in frame.get_attribute("style")
         (tmp_path / "text.png").write_text("no image")
@@ -353,7 +353,7 @@ def test_an_image_is_chosen_and_a_question_is_asked(no_figures, tmp_path, opened
         names = [box.get_attribute("data-field") for box in tab.locator(".field").all()]
         with predicted(tab) as got:
             tab.get_by_label(names[0], exact=True).fill("Who has the ball?")
-        assert [*asked(got)["given"]] == names and len(names) == 2
+        assert [*asked(got)["entries"]] == names and len(names) == 2
 
 
 def test_tables_of_heads_are_sorted_and_cancelled_and_maps_are_saved(one, opened):

@@ -22,7 +22,7 @@ from attnlab.explore.server import prepare
 from attnlab.records.run_directory import RunDirectory
 
 CROSS = "decoder_0 cross_attention"
-ASKED = {"page": "a", "slot": 0, "epoch": 2, "given": {"text": "The old dog sleeps."}}
+ASKED = {"page": "a", "slot": 0, "epoch": 2, "entries": {"text": "The old dog sleeps."}}
 
 
 class Served(NamedTuple):
@@ -107,10 +107,10 @@ def test_a_layer_is_saved(served):
         ({"epoch": "2"}, "epoch: expected a number, got '2'."),
         ({"epoch": 3}, "epoch: expected one of [1, 2], got 3."),
         ({"slot": 2}, "slot: expected 0 to 1, got 2."),
-        ({"given": {"sentence": "a"}}, "given: expected text."),
-        ({"given": {"text": 3}}, "given: expected a text, got 3."),
+        ({"entries": {"sentence": "a"}}, "entries: expected text."),
+        ({"entries": {"text": 3}}, "entries: expected a text, got 3."),
         ({"changes": {CROSS: {"head": [0]}}}, "changes: "),
-        ({"given": {"text": "\ud83d"}}, "given: 'utf-8' codec can't encode"),
+        ({"entries": {"text": "\ud83d"}}, "entries: 'utf-8' codec can't encode"),
         ({"changes": [1]}, "changes: "),
         ({"changes": {CROSS: {"heads": ["x"]}}}, "changes: "),
         (

@@ -85,9 +85,9 @@ def make(compose, tmp_path):
 @pytest.mark.parametrize("words", CASES, ids=lambda words: " ".join(words)[5:60])
 def test_a_prediction_is_what_the_model_makes_of_its_inputs(make, words):
     predictor, changed, interventions, _ = make(*words)
-    given = predictor.starts()
-    assert given.keys() == predictor.fields.keys()
-    explored = predictor.explore(given)
+    entries = predictor.starts()
+    assert entries.keys() == predictor.fields.keys()
+    explored = predictor.explore(entries)
     with record_attention(predictor.model) as looked:
         outputs = np.asarray(predictor.model(explored.inputs, training=False))
     if explored.chosen is None:
@@ -105,7 +105,7 @@ def test_a_prediction_is_what_the_model_makes_of_its_inputs(make, words):
         for intervention in interventions.values():
             intervention.set(change)
         model = changed.model
-        return changed.explore(given), np.asarray(model(explored.inputs, training=False))
+        return changed.explore(entries), np.asarray(model(explored.inputs, training=False))
 
     off = max(intervention.heads for intervention in interventions.values())
     assert np.abs(explore(Change(heads=range(off)))[1] - outputs).max() > 1e-4

@@ -88,7 +88,7 @@ def test_heads_are_measured_as_the_command_does(session, exploring):
 
 
 @pytest.mark.parametrize(
-    ("epoch", "given", "changes", "said"),
+    ("epoch", "entries", "changes", "said"),
     [
         (7, GIVEN, {}, r"epoch: expected one of \[1, 2\], got 7"),
         (2, GIVEN, {"decoder": Change(heads=[0])}, "layer: expected one of .*, got decoder"),
@@ -96,9 +96,9 @@ def test_heads_are_measured_as_the_command_does(session, exploring):
         (2, GIVEN, {CROSS: Change(hidden=range(65))}, "at most 64 places"),
     ],
 )
-def test_wrong_requests_are_refused(session, epoch, given, changes, said):
+def test_wrong_requests_are_refused(session, epoch, entries, changes, said):
     with pytest.raises(RequestError, match=said):
-        session.predict(epoch, given, changes)
+        session.predict(epoch, entries, changes)
     assert session.predict(2, GIVEN, {}).explored.output
 
 
@@ -129,12 +129,12 @@ def test_a_run_without_weights_is_refused(exploring, tmp_path):
 
 def test_forecasts_of_a_series_follow_its_values(trained):
     session = Session(RunDirectory(trained.folder))
-    given = dict(session.starts)
-    before = session.predict(2, given, {})
+    entries = dict(session.starts)
+    before = session.predict(2, entries, {})
     assert len(before.explored.forecast) >= 1 and len(before.layers[0].columns) == 7
-    higher = {"series": [*given["series"][:-1], given["series"][-1] + 20]}
+    higher = {"series": [*entries["series"][:-1], entries["series"][-1] + 20]}
     moved = session.predict(2, higher, {}).explored.forecast
     assert not np.allclose(moved, before.explored.forecast)
-    changed = session.predict(2, given, {before.layers[0].name: Change(heads=[0])})
+    changed = session.predict(2, entries, {before.layers[0].name: Change(heads=[0])})
     assert changed.score.before == 0 < changed.score.now
     assert before.layers[0].picture("png").startswith(b"\x89PNG")

@@ -64,11 +64,11 @@ class AnswerPredictor(Predictor):
                 "unknown": self.unknown(question, self._text),
             }
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return the answer, and the first window of the text that has it; see `Predictor`."""
         from attnlab.tasks.answering.corpora import Question, RightAnswer
 
-        question, self._text = given["question"], given["text"]
+        question, self._text = entries["question"], entries["text"]
         (result,) = self.predict([question])
         start, text = result["start"], result["answer"]
         answers = () if start is None else (RightAnswer(start, text),)

@@ -96,11 +96,11 @@ class ClassPredictor(Predictor):
         pixels = recorded.final()["pixels"][0] if recorded else self.task.served[0]
         return {"image": png_of(pixels.astype("uint8"))}
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return the class of a text, or of an image; see `Predictor`."""
         import numpy as np
 
-        (item,) = given.values()
+        (item,) = entries.values()
         (result,) = self.predict([item])
         classes, name = self.task.classes, result["class"]
         if name is None:

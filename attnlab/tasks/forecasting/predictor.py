@@ -95,14 +95,14 @@ class ForecastPredictor(Predictor):
         """Return the newest values of the first series."""
         return {"series": self.task.origins[0].values.tolist()}
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Forecast the first series from other newest values, or from fewer; see `Predictor`."""
         import numpy as np
 
         from attnlab.tasks.forecasting.measures import STEPS
         from attnlab.tasks.forecasting.time_series import scale_columns
 
-        task, model, values = copy(self.task), self.model, np.asarray(given["series"], float)
+        task, model, values = copy(self.task), self.model, np.asarray(entries["series"], float)
         most, task.history = task.history, len(values)
         least = most if model.fixed_length else min(max(model.highway, model.at_once), most)
         if not (least <= len(values) <= most and np.isfinite(values).all()):

@@ -117,22 +117,22 @@ class GeneratePredictor(Predictor):
             text = vocabulary.decode(range(min(vocabulary.size, 8)))
         return {"text": text}
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return the most probable continuation; the model reads it with the prompt at once."""
         import numpy as np
 
         vocabulary, context = self.task.vocabulary, self.task.context
         count = min(_NEXT, 1 + context // 2)
         most = context + 1 - count
-        prompt = self._encode(given["text"], most)[-most:]
+        prompt = self._encode(entries["text"], most)[-most:]
         new = [int(token) for (token,) in self._greedy.continue_text(prompt, tokens=count)]
-        read = [*prompt, *new[:-1]]
+        tokens = [*prompt, *new[:-1]]
         return Explored(
             vocabulary.decode([*prompt, *new])[len(vocabulary.decode(prompt)) :],
-            np.array([read], np.int32),
+            np.array([tokens], np.int32),
             np.array([[*[-1] * (len(prompt) - 1), *new]]),
             vocabulary.labels,
-            {"text": vocabulary.labels(read)},
+            {"text": vocabulary.labels(tokens)},
         )
 
     def lines(self, result: Mapping[str, Any]) -> Iterator[str]:
@@ -207,17 +207,17 @@ class FillPredictor(Predictor):
             filled = fill_in(text, guesses)
             yield {"text": text, "filled": filled, "masks": masks, "unknown": self.unknown(text)}
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return a text with its masks filled in; see `Predictor`."""
         import numpy as np
 
         from attnlab.tasks.language.text.masking import labels
         from attnlab.text.tokenizers import END
 
-        (result,) = self.predict([given["text"]])
+        (result,) = self.predict([entries["text"]])
         if not result["masks"]:
             return Explored("")
-        rows = self.task.rows([given["text"]])
+        rows = self.task.rows([entries["text"]])
         logits = np.asarray(self.model(rows, training=False))
         words = logits[..., END + 1 :].argmax(axis=-1) + END + 1  # not one of the special tokens
         chosen = np.where(rows == self.task.mask_token, words, -1)

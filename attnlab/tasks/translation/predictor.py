@@ -77,23 +77,23 @@ class TranslationPredictor(Predictor):
         self.warn(sentences, self._translator.longest - 1)  # END is one of the tokens
         return self._translator.translate(sentences)
 
-    def explore(self, given: Mapping[str, Any]) -> Explored:
+    def explore(self, entries: Mapping[str, Any]) -> Explored:
         """Return the best translation of a sentence; see `Predictor`."""
         import numpy as np
 
         from attnlab.text.tokenizers import END, START
 
-        ((best, *_),) = self._translate([given["text"]])
+        ((best, *_),) = self._translate([entries["text"]])
         if len(best.source) == 1:  # only END
             return Explored(best.text)
-        pieces, read = self.task.tokenizers[1].pieces, [START, *best.target]
+        pieces, tokens = self.task.tokenizers[1].pieces, [START, *best.target]
         source, translation = self._translator.pieces(best)
         return Explored(
             best.text,
-            (best.source[None], np.array([read], np.int32)),
+            (best.source[None], np.array([tokens], np.int32)),
             np.array([[*best.target, END]]),
             lambda numbers: [pieces([number])[0] for number in numbers],
-            {"source": source, "translation": translation, "read": pieces(read)},
+            {"source": source, "translation": translation, "read": pieces(tokens)},
         )
 
     def sides(self, explored: Explored, layer: str, shape: tuple[int, int]) -> tuple[str, str]:

@@ -17,7 +17,7 @@
 
   // --- What is shown, which the address holds, except images
   const start = () => structuredClone({
-    given: info.runs[0].starts,
+    entries: info.runs[0].starts,
     epochs: info.runs.map((run) => run.epoch),
     changes: info.runs.map(() => ({})),
     layers: info.runs.map(() => ""), // names of the layers that are shown
@@ -31,9 +31,9 @@
   const readAddress = () => {
     try {
       const stored = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-      const whole = { ...start(), ...stored, given: { ...start().given, ...stored.given } };
+      const whole = { ...start(), ...stored, entries: { ...start().entries, ...stored.entries } };
       const hasEpochs = info.runs.every((run, n) => run.epochs.includes(whole.epochs[n]));
-      if (hasEpochs && Object.entries(kinds).every(([name, kind]) => fits[kind](whole.given[name]))) return whole;
+      if (hasEpochs && Object.entries(kinds).every(([name, kind]) => fits[kind](whole.entries[name]))) return whole;
     } catch { /* no JSON */ }
     return start();
   };
@@ -168,7 +168,7 @@
     }
 
     get request() {
-      return { page, slot: this.number, epoch: state.epochs[this.number], given: state.given, changes: this.changes };
+      return { page, slot: this.number, epoch: state.epochs[this.number], entries: state.entries, changes: this.changes };
     }
     get changes() { return state.changes[this.number]; }
     get layers() { return this.answer?.layers ?? []; }
@@ -437,12 +437,12 @@
   const fields = all("[data-field]").map((root) => {
     const name = root.dataset.field;
     const show = { text: textField, image: imageField, series: seriesField }[kinds[name]](root, (value) => {
-      state.given[name] = value;
+      state.entries[name] = value;
       show(value);
       writeAddress();
       predictAll();
     });
-    return () => show(state.given[name]);
+    return () => show(state.entries[name]);
   });
   const showFields = () => fields.forEach((show) => show());
 
