@@ -283,7 +283,8 @@ def check_gradients(make: Make) -> None:
 def check_saving(make: Make) -> None:
     """A saved Keras model gives the same after loading."""
     layer = make()
-    values = query_of(layer)
+    name, values = keras.saving.get_registered_name(type(layer)), query_of(layer)
+    _require(">" in name, f"{name} needs @keras.saving.register_keras_serializable()")
     query, memory = keras.Input(values.shape[1:]), keras.Input((S, W))
     model = keras.Model([query, memory], list(attend(layer, query, memory)))
     with tempfile.NamedTemporaryFile(suffix=".keras") as file:
@@ -300,7 +301,7 @@ def check_widths(make: Make) -> None:
         context = attend(layer, query, memory).context
     except Exception as error:
         refused = isinstance(error, ValueError) and "of equal width, got 16 and 11" in str(error)
-        _require(refused, f"build() must call it: now there is a {type(error).__name__}")
+        _require(refused, f"build() must call it, now there is: {type(error).__name__}")
     else:
         shape = (B, query.shape[1], layer.context_width(W, 11))
         _require(tuple(context.shape) == shape, f"the context has {tuple(context.shape)}")

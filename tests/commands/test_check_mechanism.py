@@ -26,6 +26,12 @@ class Exponential(Attention):
         return ops.exp(ops.matmul(query, ops.swapaxes(keys, 1, 2)))
 
 
+class Softplus(Attention):
+    def score(self, query, keys):
+        products = ops.matmul(query, ops.swapaxes(keys, 1, 2)) / 5e4
+        return -ops.log(1 - ops.sigmoid(products))
+
+
 class Unbuilt(Attention):
     def score(self, query, keys):
         return ops.matmul(ops.matmul(query, self.kernel), ops.swapaxes(keys, 1, 2))
@@ -34,11 +40,11 @@ class Unbuilt(Attention):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with the options `cosine`, `turned` and `unbuilt`."""
+    """A folder with the options `cosine`, `exponential`, `softplus`, `turned` and `unbuilt`."""
     folder = tmp_path / "mine/attention"
     folder.mkdir(parents=True)
     (folder / "wry_module.py").write_text(MODULE)
-    for name in ("Cosine", "Exponential", "Turned", "Unbuilt"):
+    for name in ("Cosine", "Exponential", "Softplus", "Turned", "Unbuilt"):
         lines = f"name: {name.lower()}\n_target_: wry_module.{name}\ndropout: 0.0\n"
         rules = "rules: {dropout: {type: float}}\n"
         (folder / f"{name.lower()}.yaml").write_text(f"# X.\n{lines}{rules}")
@@ -58,6 +64,9 @@ def test_it_describes_each_failed_check(here, folder):
     assert [text.split()[0] for text in failed] == ["All", "A", "Unequal"]
     (unfinite,) = [line for line in lines if "not finite" in line]
     assert "the gradient of query" in unfinite and "a norm or a quotient in score()?" in unfinite
+    assert lines[lines.index("failed  A saved Keras model gives the same after loading.") + 1] == (
+        "        - Cosine needs @keras.saving.register_keras_serializable()"
+    )
     assert sum(line.startswith("ok ") for line in lines) == 11
     assert max(len(line) for line in lines if line.startswith(("ok", "failed"))) <= 80
 
@@ -72,6 +81,14 @@ def test_the_cause_of_an_overflow_is_named(here, folder):
         "exponentials down before they overflow",
     ]
     assert "differs by nan" not in out
+
+
+def test_what_is_not_finite_in_half_precision_alone_has_advice(here, folder):
+    _, out, _ = here("check-mechanism", "softplus", "--config-dir", folder)
+    assert out.partition("        - ")[2].splitlines()[0] == (
+        "not finite: context in bfloat16, weights in bfloat16; compute it in float32, by "
+        "attnlab.attention.functional.widen"
+    )
 
 
 @pytest.mark.parametrize(
