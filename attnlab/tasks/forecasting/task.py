@@ -40,7 +40,7 @@ _FILE = "scaler.json"
 # Rows of predictions.csv, about 200 bytes each. Overlapping windows add little information.
 _MOST_ROWS = 200_000
 _MODEL = ""  # its name among the baselines
-_FAR = "The history or its forecast is far outside of the data, where networks are unreliable."
+_FAR = "The history or its forecast is far outside of the training data"
 Predict = Callable[[np.ndarray], Any]  # (N, S, 1 + K) float32 -> (N, horizon), in model units
 
 
@@ -63,7 +63,7 @@ class ForecastingTask(Task):
         splits: what `load` returned.
         origins: the end of each series: its newest `history` values.
         lengths: the number of values of each series; empty if unknown, or if it has no parts.
-        range: the smallest and the largest value of the data in model units; infinite if unknown.
+        range: smallest and largest value of the training data in model units; infinite if unknown.
     """
 
     kind: ClassVar[Kind] = KIND
@@ -82,8 +82,7 @@ class ForecastingTask(Task):
     range: tuple[float, float] = -np.inf, np.inf
 
     def _set_splits(self, parts: Mapping[str, Windows], source: str, digest: str) -> TaskData:
-        windows = parts.values()
-        values = [*(part.history[..., 0] for part in windows), *(part.target for part in windows)]
+        values = parts["train"].history[..., 0], parts["train"].target
         self.range = float(min(map(np.min, values))), float(max(map(np.max, values)))
         data = {"name": self.name, "source": source, "digest": digest}
         self.splits = TaskData(parts=parts, longest=self.history, **data)
@@ -283,7 +282,7 @@ class ForecastingTask(Task):
     ) -> np.ndarray:
         """Forecast several series, (N, steps) float64; after the horizon, forecasts become history.
 
-        `warn` gets one warning if values are outside of the data's range by more than half of it. A
+        `warn` gets one warning if values leave the training data's range by more than half of it. A
         trend leaves that range slowly, and there a network may still be right.
 
         Raises:
@@ -312,7 +311,7 @@ class ForecastingTask(Task):
             is_far = distances.max(axis=1) > max(self.range[1] - self.range[0], 1.0)
             if is_far.any() and not is_warned:
                 low, high = scalers[is_far.argmax()][0].invert(self.range)
-                warn(f"{_FAR} The data are between {low:.4g} and {high:.4g}.")
+                warn(f"{_FAR}, {low:.4g} to {high:.4g}: networks are unreliable there.")
                 is_warned = True
             if not np.all(np.isfinite(values)):
                 raise RunFailed(f"the forecast is not finite from step {forecast.shape[1] + 1} on")

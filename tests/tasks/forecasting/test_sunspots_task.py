@@ -17,7 +17,9 @@ def nrmse(task, part="test"):
 
 
 def test_the_default_splits_by_time_with_564_test_targets():
-    splits = Sunspots().load(0)
+    task = Sunspots()
+    splits = task.load(0)
+    assert task.range == (0.0, 1.0)  # forecasts are far outside of the train part, not of the test
     assert splits.describe()["train"] == 1833 - 24
     assert (len(splits.parts["validation"]), len(splits.parts["test"])) == (423, 564)
     assert (
