@@ -2,9 +2,9 @@
 
     python scripts/bench_explore.py RUN...
 
-For each run: the time from a change of the input to the drawn answer, the 60 ms included in which
-the page waits for the next key (median and range of 30), and how many megabytes the server's memory
-grew by over these and 50 changes of the epoch. It needs playwright and Chromium.
+For each run: the time from a change of the input, and of the epoch, to the drawn answer (median and
+range of 30 and of 50), and how many megabytes the server's memory grew by over both. It needs
+playwright and Chromium.
 """
 
 from __future__ import annotations
