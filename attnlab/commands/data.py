@@ -50,7 +50,7 @@ def list_command() -> None:
 @command.command("fetch")
 @click.argument("name")
 def fetch_command(name: str) -> None:
-    """Download NAME into $ATTNLAB_DATA or ~/.cache/attnlab, unless it is there already."""
+    """Download NAME into $ATTNLAB_DATA or ~/.cache/attnlab."""
     from attnlab.runner.console import screen
 
     corpus, cache = make_data_set(name), _cache()

@@ -44,7 +44,7 @@ def command(
     RUN is a run folder, an MLflow run id or its first characters, or `latest`.
 
     If you moved a data file of RUN, give the new path by its setting, such as task.path=FILE; its
-    content must be the same. --files needs no corpus, but then baselines that need it are left out.
+    content must be the same. --files works without the data; then some baselines are left out.
     """
     folder = options.find_trained(run, runs, epoch, average)
     moved = options.key_values(changes, "a data file such as task.path=FILE")

@@ -12,10 +12,8 @@ from attnlab.config import settings
 def command(words: tuple[str, ...]) -> None:
     """Explain a setting, a metric or a column of a table.
 
-    KEY is a setting (trainer.epochs, or its last part epochs), an option (task=language) or a group
-    (trainer), whose settings are explained, a group of options (attention), which are listed, or a
-    metric or column such as skill, MASE, n or "item test". For a setting, its valid values and its
-    default are printed, too. Without KEY, the keys of all settings are listed.
+    KEY is a setting (trainer.epochs, or just epochs), an option (task=language), a group (trainer,
+    attention), or a metric or column (MASE, n, "item test"). Without KEY, all settings are listed.
     """
     if settings.term(" ".join(words)):  # `item test`, without quotes
         words = (" ".join(words),)

@@ -39,9 +39,8 @@ def command(
 ) -> None:
     """Estimate how many seeds compare needs to find a difference, and how long they take.
 
-    Estimates from existing runs, at least two seeds of each group, by the power of the paired t
-    test (noncentral t; Colas, Sigaud and Oudeyer 2018). Few seeds give only a rough estimate of the
-    spread of differences, so each number comes with a range.
+    It takes existing runs, at least two seeds of each group, and the power of the paired t test
+    (Colas, Sigaud and Oudeyer 2018). Few seeds say little, so each number comes with a range.
     """
     from attnlab.comparison.comparison import Options
     from attnlab.comparison.plan import plan, print_plans

@@ -21,8 +21,7 @@ Draw the figures of RUN again, or another FIGURE.
 
 RUN is a run folder, an MLflow run id or its first characters, or "latest". FIGURE is one of these:
 
-positional-encoding: Draw the sinusoidal positional encoding, without RUN: matrix, distances.
-P(k, 2i) = sin(k / 10000^(2i/128)), P(k, 2i+1) = cos(k / 10000^(2i/128)).
+positional-encoding: Draw the sinusoidal positional encoding and its distances, without RUN.
 """
 
 

@@ -128,7 +128,7 @@ def sync(
     follow: Path | None,
     runs: str | None,
 ) -> int | None:
-    """Draw missing figures of runs, and copy to MLflow what it lacks of them.
+    """Draw missing figures of runs, and complete their copies in MLflow.
 
     Completes all runs, the runs that filters choose, or each RUN (a run folder, an MLflow run id or
     its first characters, or "latest"). A run trained with tracking.enabled=false is copied only

@@ -22,7 +22,7 @@ from attnlab.text.reading import read_text
 @click.option(
     "--encoder",
     metavar="RUN|PRESET",
-    help="Make the vectors with the encoder of a run or of a keras-hub preset, instead of TF-IDF.",
+    help="Compare sentences by the encoder of a run or keras-hub preset (folder or handle).",
 )
 @options.runs_option
 def command(
@@ -30,9 +30,7 @@ def command(
 ) -> None:
     """Extract the most important sentences of a text: those nearest to the centres of k-means.
 
-    FILE is UTF-8; - is standard input. A sentence's vector is made by TF-IDF and truncated SVD, or
-    by an encoder: that of a RUN, or that of a PRESET given by its folder or handle. Prints one
-    sentence per line, in the order of the text.
+    FILE is UTF-8; - is standard input. Prints one sentence per line, in the order of the text.
     """
     text, vectors = read_text(path, "FILE"), None
     from attnlab.text.summary import summary

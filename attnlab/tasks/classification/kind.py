@@ -54,9 +54,8 @@ KIND = Kind(
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="vocabulary",
-        help="Draw the vocabulary of a RUN that classifies as a map: PCA of the embeddings.\n\n"
-        "The colour of a word is the class that the run predicts for a text of only this word; a "
-        "grey word favours no class.",
+        help="Draw the words of a RUN that classifies texts as a map (PCA of the embeddings). A "
+        "word has the colour of the class that it favours; a grey word favours none.",
         fits=f"{_HERE}.base:has_texts",
     ),
 )

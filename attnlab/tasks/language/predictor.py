@@ -20,9 +20,8 @@ class GeneratePredictor(Predictor):
     """Continue each PROMPT, or standard input line by line, with a trained RUN.
 
     RUN is a run folder, an MLflow run id or its first characters, or `latest`. Prints the prompt
-    with its continuation; an empty prompt starts a new line. A model reads at most as many tokens
-    as in training; for a longer text it then reads the last half of them again, unless its state
-    has a constant size. The same seed gives the same text. --json prints one object per prompt.
+    with its continuation; an empty prompt starts a new line. The same seed gives the same text.
+    --json prints one object per prompt.
     """
 
     takes = Inputs("PROMPT", "[PROMPT]...", files="A file that is one prompt; may be repeated.")

@@ -61,6 +61,6 @@ KIND = Kind(
     views=f"{_HERE}.shown:VIEWS",
     vocabulary_map=VocabularyMap(
         name="embeddings",
-        help="Draw the vocabularies that a translation RUN learned as maps: PCA of the embeddings.",
+        help="Draw the words of a translation RUN as a map per language (PCA of the embeddings).",
     ),
 )
