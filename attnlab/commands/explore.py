@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import socket
 import webbrowser
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 
 from attnlab.commands import options
-from attnlab.errors import RequestError, explained
+from attnlab.errors import RequestError
 from attnlab.tasks.kinds import kind_of
 
-_FIRST, _TRIED = 8800, 20  # the default ports
+_PORT = 8800
 
 
 @click.command("explore")
@@ -23,7 +22,7 @@ _FIRST, _TRIED = 8800, 20  # the default ports
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help=f"Port.  [default: the first free one from {_FIRST} on]",
+    help=f"Port.  [default: {_PORT}, or a free one if it is in use]",
 )
 @click.option(
     "--allow-remote",
@@ -69,13 +68,10 @@ def command(
 
 
 def _listening(host: str, port: int | None) -> socket.socket:
-    """Return a socket on the port, or on the first free one."""
-    for number in [port] if port else range(_FIRST, _FIRST + _TRIED):
+    """Return a socket on the port; without one on `_PORT`, or on any that is free."""
+    for number in (port,) if port else (_PORT, 0):
         try:
             return socket.create_server((host, number))
         except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                with explained(f"--host={host}: can't be used"):
-                    raise
-    tried = port or f"{_FIRST} to {_FIRST + _TRIED - 1}"
-    raise RequestError(f"--port: {tried} is in use: choose another with --port.")
+            reason = error.strerror
+    raise RequestError(f"--host={host} --port={port or _PORT}: can't be used: {reason}.")

@@ -151,7 +151,7 @@ def test_the_command_serves_until_it_is_interrupted(exploring):
         with attnlab.start("explore", "latest", "--no-browser", "--port", str(parts.port)) as other:
             _, err = other.communicate(timeout=120)
             assert other.returncode == 2
-            assert f"--port: {parts.port} is in use: choose another with --port." in err
+            assert f"--port={parts.port}: can't be used: Address already in use." in err
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0, process.stderr.read()
 
@@ -166,7 +166,7 @@ def test_wrong_commands_are_refused(exploring, trained, tmp_path):
         ((run, str(trained.folder)), "RUN: expected two runs of one kind, got "),
         ((str(bare),), "has no saved weights"),
         ((run, "--host", "0.0.0.0"), "--host=0.0.0.0: other machines could use the page"),
-        ((run, "--host", "203.0.113.1", "--allow-remote"), "--host=203.0.113.1: can't be used"),
+        ((run, "--host", "203.0.113.1", "--allow-remote"), "--port=8800: can't be used"),
     ):
         outcome = CommandsHere(exploring.attnlab.folder)("explore", *words, "--no-browser")
         assert outcome.code == 2 and said in outcome.err
