@@ -58,7 +58,7 @@ REQUESTS = [
     ("task.validation=0 schedule=plateau", "schedule=plateau needs validation data"),
     ("task=sunspots model.at_once=25", "model.at_once: expected at most task.history=24, got 25."),
     ("-m model.at_once=1 attention.dropout=0,0.1", "model.at_once: needs attention.dropout=0, got"),
-    ("task=sunspots task.history=3000", "task.history=3000 and task.horizon=1: expected a window"),
+    ("task=sunspots task.history=3000", "task.history=3000 and task.horizon=1: no window fits"),
     ("task=series", "task.path: expected a text (it is the CSV file"),
     ("task=series task.path=no.csv", "task.path: no.csv can't be read: No such file or directory."),
     # Settings of sweeps and searches.
