@@ -105,9 +105,6 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
     Raises `ValueError` if the columns differ in length.
     """
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"{path.name}: expected columns of one length, got {lengths}")
     write_text(path, csv_text([columns, *zip(*map(_cells, columns.values()), strict=True)]))
 
 
