@@ -356,6 +356,29 @@ def test_an_image_is_chosen_and_a_question_is_asked(no_figures, tmp_path, opened
         assert [*asked(got)["entries"]] == names and len(names) == 2
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (("task=classify", "data.texts=100", "attention=bahdanau"), "The dog sleeps."),
+        (("task=masked_words", "data.sentences=100", "attention.heads=2"), "The [MASK] sleeps."),
+        (("task=language", "data.sentences=100", "attention.heads=2"), "The dog sl"),
+    ],
+)
+def test_texts_of_other_kinds_are_typed_and_changed(no_figures, tmp_path, opened, settings, text):
+    attnlab = CommandsHere(tmp_path)
+    attnlab.run(*settings, "model.units=4", *SMALL)
+    with serving(*attnlab.run_folders()) as server:
+        tab = opened(server, width=390)
+        with predicted(tab) as got:
+            tab.locator("textarea").fill(text)
+        assert asked(got)["entries"] == {"text": text}
+        assert tab.locator(".output").inner_text() and tab.locator(".likely td").count()
+        words(tab, "source").first.click()
+        with predicted(tab) as got:
+            tab.locator(".hide").click()
+        assert got.value.json()["score"]["before"] != got.value.json()["score"]["now"]
+
+
 def test_tables_of_heads_are_sorted_and_cancelled_and_maps_are_saved(one, opened):
     from playwright.sync_api import expect
 
