@@ -82,7 +82,9 @@ def show_layer(name: str, looked: Looked, explored: Explored, sides: tuple[str, 
         return Layer(name, weights, [], [], row_words, column_words, frame)
     if len(rows) > 1:
         looking = AttentionMap(row_words, column_words, maps)
-        frame = AttentionMaps([looking], names, (sides[1] or "memory", "", sides[0] or "query"))
+        lines = (sides[1] or "memory", "", sides[0] or "query")
+        itself = ("looked at", "", "looks")  # a sequence looks at itself
+        frame = AttentionMaps([looking], names, itself if sides[0] == sides[1] else lines)
     elif explored.values is not None and len(explored.values) == len(columns):
         pairs = zip(names, maps[:, 0], strict=True)
         frame = Strips([Strip(label, explored.values, row) for label, row in pairs])
@@ -126,5 +128,5 @@ def likely_outputs(explored: Explored, logits: np.ndarray) -> Table | None:
         next_best = [f"{other} {share[n]:.3f}" for other, n in zip(names, others, strict=False)]
         rows.append([name, f"{share[number]:.3f}", *next_best, *[""] * (_BEST - len(next_best))])
     filled = max((sum(map(bool, row)) for row in rows), default=2)
-    header = ["output", "probability", "next best", *[""] * (_BEST - 1)][:filled]
+    header = ["output", "probability", *(f"other {n}" for n in range(1, _BEST + 1))][:filled]
     return Table("", header, [row[:filled] for row in rows], words=1)
