@@ -24,6 +24,7 @@ from attnlab.views.records import (
     Strips,
     Table,
     figure,
+    head_maps,
 )
 
 _BEST = 4  # outputs that are shown for each choice
@@ -45,9 +46,13 @@ class Layer(NamedTuple):
     frame: Frame
 
     def picture(self, form: str) -> bytes:
-        """Return the layer as a picture, `png` or `svg`."""
-        size = (9.0, 1.5 + 1.5 * len(self.frame.strips)) if isinstance(self.frame, Strips) else None
-        return picture(figure(self.name, "", [[self.frame]], size), form)
+        """Return the layer as a picture, `png` or `svg`; of a map of words every head."""
+        record, size = self.frame, None
+        if isinstance(record, AttentionMaps):
+            record = head_maps(self.weights[None], self.row_words, self.column_words)
+        elif isinstance(record, Strips):
+            size = 9.0, 1.5 + 1.5 * len(record.strips)
+        return picture(figure(self.name, "", [[record]], size), form)
 
     def table(self) -> bytes:
         """Return the layer's weights as CSV, a row per head, row and column."""
@@ -87,7 +92,7 @@ def show_layer(name: str, looked: Looked, explored: Explored, sides: tuple[str, 
         frame = AttentionMaps([looking], names, itself if sides[0] == sides[1] else lines)
     elif explored.values is not None and len(explored.values) == len(columns):
         pairs = zip(names, maps[:, 0], strict=True)
-        frame = Strips([Strip(label, explored.values, row) for label, row in pairs])
+        frame = Strips([Strip(label or "values", explored.values, row) for label, row in pairs])
     else:
         text = ShadedText(column_words, maps[:, 0], explored.output)
         frame = ShadedWords([text], names, (sides[1] or "memory", "", "output"))
