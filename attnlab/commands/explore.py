@@ -11,6 +11,7 @@ import click
 
 from attnlab.commands import options
 from attnlab.errors import RequestError
+from attnlab.internals import import_tensorflow
 from attnlab.tasks.kinds import kind_of
 
 _PORT = 8800
@@ -56,6 +57,7 @@ def command(
     if len(kinds) > 1:
         raise RequestError(f"RUN: expected two runs of one kind, got {' and '.join(kinds)}.")
     listening = _listening(host, port)
+    import_tensorflow()
     from attnlab.explore.server import prepare
 
     with listening, ThreadPoolExecutor(1) as thread:

@@ -229,12 +229,10 @@ def still_improving(groups: Sequence[Group]) -> list[str]:
     if not names:
         return []
     longer = f"trainer.epochs={2 * max(run.metrics.get('epochs', 0) for run in records)}"
-    typed = {str((run.run.read_environment() or {}).get("command")): None for run in records}
-    words = [
-        [w for w in shlex.split(text) if not w.startswith("trainer.epochs=")] for text in typed
-    ]
-    if all(command[:1] == ["attnlab"] for command in words):  # no script
-        longer = " && ".join(dict.fromkeys(shlex.join([*command, longer]) for command in words))
+    commands = {str((run.run.read_environment() or {}).get("command")) for run in records}
+    words = [word for word in shlex.split(min(commands)) if word[:15] != "trainer.epochs="]
+    if len(commands) == 1 and words[:1] == ["attnlab"]:  # no script
+        longer = shlex.join([*words, longer])
     return [f"still improving in the last epoch: {', '.join(names)}. Train longer: {longer}"]
 
 

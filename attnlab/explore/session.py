@@ -73,7 +73,6 @@ class Session:
         self._models: dict[bool, tuple[Predictor, dict[str, Intervention]]] = {}
         self._loaded: dict[bool, int] = {}  # the epoch whose weights each model has
         self._values = lru_cache(_CACHED)(self._read_values)
-        self._last: tuple[Any, tuple[Explored, np.ndarray]] | None = None  # an input, what came out
         self._messages: list[str] = []
         self._has_data = False
         predictor, _ = self._model(False)
@@ -85,17 +84,16 @@ class Session:
         Raises:
             RequestError: Wrong input, an unknown layer or head, or weights that can't be read.
         """
-        self._messages, score = [], None
-        if changes:
-            original, outputs = self._unchanged(epoch, entries)
-            predictor = self._at(epoch, changes)
-            score = _score(original, outputs, self._outputs(predictor, original.inputs))
-        else:
-            predictor = self._at(epoch)
+        self._messages.clear()
+        predictor, score, likely = self._at(epoch), None, None
         predictor.warned.clear()
         explored = predictor.explore(entries)
+        if changes and explored.inputs is not None:
+            before = self._outputs(predictor, explored.inputs)
+            predictor = self._at(epoch, changes)
+            score = _score(explored, before, self._outputs(predictor, explored.inputs))
+            explored = predictor.explore(entries)
         layers: list[Layer] = []
-        likely = None
         if explored.inputs is not None:
             with record_attention(predictor.model) as looked:
                 outputs = self._outputs(predictor, explored.inputs)
@@ -104,7 +102,7 @@ class Session:
                 sides = predictor.sides(explored, name, shape)
                 layers.append(show_layer(name, weights, explored, sides))
             likely = likely_outputs(explored, outputs)
-        return Prediction(epoch, explored, likely, layers, score, self._messages)
+        return Prediction(epoch, explored, likely, layers, score, [*dict.fromkeys(self._messages)])
 
     def rank(self, epoch: int, entries: Mapping[str, Any]) -> Iterator[tuple[int, int] | Table]:
         """Yield how many heads of how many were switched off so far, then the table of their cost.
@@ -112,7 +110,11 @@ class Session:
         The cost is how much less probable, in nats, the outputs become that the whole model finds
         most probable; of values, how far they move.
         """
-        original, outputs = self._unchanged(epoch, entries)
+        predictor = self._at(epoch)
+        original = predictor.explore(entries)
+        if original.inputs is None:
+            raise RequestError("rank: expected an input that the model reads, got none.")
+        outputs = self._outputs(predictor, original.inputs)
         measured = [("this input", original.inputs, original.chosen, outputs)]
         measured.append(self._test_items(epoch, is_logits=original.chosen is not None))
         _, interventions = self._model(True)
@@ -162,18 +164,8 @@ class Session:
             predictor.trained.load_data(self.run)
             self._has_data = True
 
-    def _unchanged(self, epoch: int, entries: Mapping[str, Any]) -> tuple[Explored, np.ndarray]:
-        """Return the prediction without changes, and the model's outputs."""
-        if self._last is None or self._last[0] != (epoch, entries):
-            predictor = self._at(epoch)
-            explored = predictor.explore(entries)
-            self._last = (epoch, entries), (explored, self._outputs(predictor, explored.inputs))
-        return self._last[1]
-
     @staticmethod
     def _outputs(predictor: Predictor, inputs: Any) -> np.ndarray:
-        if inputs is None:
-            raise RequestError("changes: expected none, since the model's inputs aren't known.")
         return np.asarray(predictor.model(inputs, training=False))
 
     def _model(self, is_changed: bool) -> tuple[Predictor, dict[str, Intervention]]:

@@ -128,8 +128,9 @@ def _runs_table(entries: Sequence[ListedRun]) -> Table:
         row = [str(status["task"]), str(status["attention"]), shown_state(status)]
         row += [entry.run.path.name, str(status["seed"])]
         row.append(str(metrics.get("epochs", status.get("epoch", "-"))))
-        best = f"{cell(metrics.get('best_value'))} at {metrics.get('best_epoch')}"
-        row += [best, f"{name} {cell(test)}"] if metrics else ["-", "-"]
+        value = metrics.get("best_value")  # none without validation data
+        row.append("-" if value is None else f"{cell(value)} at {metrics['best_epoch']}")
+        row.append(f"{name} {cell(test)}" if metrics else "-")
         rows.append([*row, cell(metrics.get("seconds"))])
     header = ["task", "attention", "state", "folder", "seed", "epochs", "best", "test", "seconds"]
     return Table("", header, rows, words=4)

@@ -103,10 +103,11 @@ def test_wrong_requests_are_refused(session, epoch, entries, changes, said):
 
 
 def test_unknown_words_are_named_each_time_and_an_empty_text_has_no_maps(session):
-    for _ in range(2):
-        assert "zyx" in session.predict(2, {"text": "The zyx sleeps."}, {}).messages[0]
-    empty = session.predict(2, {"text": " "}, {})
-    assert empty.explored.output == "" and not empty.layers
+    for changes in ({}, {}, {CROSS: Change(heads=[0])}):
+        (message,) = session.predict(2, {"text": "The zyx sleeps."}, changes).messages
+        assert message.count("zyx") == 1
+        empty = session.predict(2, {"text": " "}, changes)
+        assert empty.explored.output == "" and not empty.layers and empty.score is None
 
 
 def test_a_damaged_epoch_is_named_and_others_work(exploring, tmp_path):
