@@ -144,16 +144,18 @@ def test_foreign_requests_are_refused(served):
 def test_the_command_serves_until_it_is_interrupted(exploring):
     attnlab = exploring.attnlab
     with attnlab.start("explore", "latest", "--no-browser") as process:
-        printed = process.stdout.readline()
-        parts = urlsplit(re.findall(r"http://\S+", printed)[0])
-        opened = Served(parts.netloc, parts.path)
-        assert opened("", method="GET")[0] == 200 and parts.hostname == "127.0.0.1"
-        with attnlab.start("explore", "latest", "--no-browser", "--port", str(parts.port)) as other:
-            _, err = other.communicate(timeout=120)
-            assert other.returncode == 2
-            assert f"--port={parts.port}: can't be used: Address already in use." in err
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0, process.stderr.read()
+        try:
+            printed = process.stdout.readline()
+            parts = urlsplit(re.findall(r"http://\S+", printed)[0])
+            opened = Served(parts.netloc, parts.path)
+            assert opened("", method="GET")[0] == 200 and parts.hostname == "127.0.0.1"
+            taken = attnlab("explore", "latest", "--no-browser", "--port", parts.port)
+            said = f"--port={parts.port}: can't be used: Address already in use"
+            assert taken.code == 2 and said in taken.err
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0, process.stderr.read()
+        finally:
+            process.kill()
 
 
 def test_wrong_commands_are_refused(exploring, trained, tmp_path):

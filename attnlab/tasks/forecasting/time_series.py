@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.tasks.forecasting.steps import time_labels
-
 
 def resolution(values: np.ndarray) -> float:
     """Return the size of rounding errors of forecasts of some values, in natural units.
@@ -210,9 +208,11 @@ class TimeSeries:
 
         Without a step, and after the last year that pandas has, they are `+1`, `+2`.
         """
-        import pandas as pd
-
         if self.step is not None:
+            import pandas as pd
+
+            from attnlab.tasks.forecasting.steps import time_labels
+
             with suppress(ValueError, OverflowError):
                 last, spacing = pd.Timestamp(self.times[-1]), {"freq": self.step, "unit": "us"}
                 times = pd.date_range(end=last, periods=before, **spacing)
