@@ -149,9 +149,9 @@ def test_the_command_serves_until_it_is_interrupted(exploring):
             parts = urlsplit(re.findall(r"http://\S+", printed)[0])
             opened = Served(parts.netloc, parts.path)
             assert opened("", method="GET")[0] == 200 and parts.hostname == "127.0.0.1"
-            taken = attnlab("explore", "latest", "--no-browser", "--port", parts.port)
+            outcome = attnlab("explore", "latest", "--no-browser", "--port", parts.port)
             said = f"--port={parts.port}: can't be used: Address already in use"
-            assert taken.code == 2 and said in taken.err
+            assert outcome.code == 2 and said in outcome.err
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0, process.stderr.read()
         finally:
