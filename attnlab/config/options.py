@@ -45,12 +45,6 @@ def conf_folder() -> Path:
     return folder if folder.is_dir() else package.parent / "conf"
 
 
-def add_folder(folder: str | Path) -> None:
-    """Add a folder of options, for this process and for those that it starts."""
-    folders = dict.fromkeys([Path(folder).expanduser().absolute(), *user_folders()])
-    os.environ[CONFIG_DIR] = os.pathsep.join(map(str, folders))
-
-
 def user_folders() -> list[Path]:
     """Return the user's folders of YAML files."""
     texts = os.environ.get(CONFIG_DIR, "").split(os.pathsep)
@@ -227,7 +221,8 @@ def without_config_dirs(arguments: list[str]) -> list[str]:
     for folder in parsed.config_dir:
         if not Path(folder).expanduser().is_dir():
             raise RequestError(f"--config-dir: expected a folder, got {folder}.")
-        add_folder(folder)
+        folders = dict.fromkeys([Path(folder).expanduser().absolute(), *user_folders()])
+        os.environ[CONFIG_DIR] = os.pathsep.join(map(str, folders))  # also of child processes
     return [*others, *arguments[end:]]
 
 

@@ -186,19 +186,14 @@ def published_table(study_results: Results) -> Table:
         if cell.ours is not None:
             write = formats[number.metric]
             mean, *ends = [write(value) for value in cell.ours[1:4] if value is not None]
-            value = _in_notation_of(mean, number.value)
+            in_full = np.format_float_scientific if "e" in mean else np.format_float_positional
+            value = in_full(number.value, trim="-")
             ours, n = mean + (f" [{', '.join(ends)}]" if ends else ""), str(cell.ours.n)
             why = f": {number.why}" if number.why else ""
         by, beaten_by = f"{number.system}, {number.source}", ", ".join(cell.beaten_by)
         rows.append([number.label, by, beaten_by, number.metric, value, ours, n,
                      cell.verdict + why])  # fmt: skip
     return Table("", header, rows, words=3, prose=True)
-
-
-def _in_notation_of(ours: str, value: float) -> str:
-    """Write all digits of a published number, with an exponent if our number has one."""
-    write = np.format_float_scientific if "e" in ours else np.format_float_positional
-    return write(value, trim="-")
 
 
 def _format(cells: Sequence[Cell]) -> Write:

@@ -112,8 +112,11 @@ def make_tokenizer(kind: str, vocabulary: Vocabulary) -> tokenizers.Tokenizer:
         as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         result.pre_tokenizer = pre_tokenizers.Sequence([split, as_bytes])
     else:
-        words = _either_way(ids) if kind == "word" else ids
-        result = tokenizers.Tokenizer(models.WordLevel(words, unk_token=SPECIAL_TOKENS[1]))
+        if kind == "word":  # known with a space in front, or only without one: both are
+            words = [token for token in ids if token not in SPECIAL_TOKENS]
+            turned = {w[1:] if w[0] == " " else f" {w}": ids[w] for w in words}
+            ids = {**turned, **ids}
+        result = tokenizers.Tokenizer(models.WordLevel(ids, unk_token=SPECIAL_TOKENS[1]))
         result.pre_tokenizer = split
     return result
 
@@ -133,13 +136,6 @@ def pattern(kind: str) -> str:
         return r"[\s\S]"
     word = " ?(?:" + word_pattern(other=r"\S") + ")"
     return word if kind == "word" else rf"{word}|\s"
-
-
-def _either_way(ids: dict[str, int]) -> dict[str, int]:
-    """Add each word with, or without, the space in front, if only the other form is known."""
-    words = [token for token in ids if token not in SPECIAL_TOKENS]
-    turned = {token[1:] if token[0] == " " else f" {token}": ids[token] for token in words}
-    return {**turned, **ids}
 
 
 def _trainer(kind: str, size: int | None, min_count: int) -> tokenizers.trainers.Trainer:

@@ -121,7 +121,10 @@ def word_map(title: str, subtitle: str, record: Scatter) -> Figure:
     figure = new_figure(10.0, 8.6, title, subtitle)
     axes = figure.subplots()
     groups = record.groups
-    colours = _colours_of_groups(max(len(groups), 1))
+    count, palette = max(len(groups), 1), [shade for shade in PALETTE if shade != BLACK]
+    colours = np.array([to_rgb(shade) for shade in palette[:count]])
+    if count > len(palette):
+        colours = colormaps["turbo"](np.linspace(0.05, 0.95, count))[:, :3]
     shades = colours[np.asarray(record.members)] if len(record.members) else colours[:1]
     if len(record.strengths):
         shades = _GREY + np.asarray(record.strengths)[:, None] * (shades - _GREY)
@@ -161,11 +164,3 @@ def _label(axes: Axes, points: np.ndarray, labels: Sequence[str]) -> int:
         else:
             text.remove()
     return len(axes.texts)
-
-
-def _colours_of_groups(count: int) -> np.ndarray:
-    """Return a colour for each group, (count, 3), from 0 to 1; black is for text only."""
-    palette = [shade for shade in PALETTE if shade != BLACK]
-    if count <= len(palette):
-        return np.array([to_rgb(shade) for shade in palette[:count]])
-    return colormaps["turbo"](np.linspace(0.05, 0.95, count))[:, :3]
