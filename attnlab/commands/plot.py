@@ -30,12 +30,10 @@ def _maps() -> dict[str, Kind]:
     return {kind.vocabulary_map.name: kind for kind in kinds() if kind.vocabulary_map}
 
 
-def _help() -> str:
-    maps = (kind.vocabulary_map for kind in kinds())
-    return "\n\n".join([_HELP, *(f"{figure.name}: {figure.help}" for figure in maps if figure)])
+_FIGURES = [f"{f.name}: {f.help}" for f in (kind.vocabulary_map for kind in kinds()) if f]
 
 
-@click.command("plot", help=_help())
+@click.command("plot", help="\n\n".join([_HELP, *_FIGURES]))
 @click.argument("names", metavar="[FIGURE] [RUN]", nargs=-1, shell_complete=options.complete_run)
 @click.option(
     "--output",

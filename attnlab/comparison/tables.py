@@ -213,11 +213,6 @@ def numbers(comparisons: Comparisons) -> pd.DataFrame:
     return table.where(table.notna(), None)
 
 
-def comma_separated(comparisons: Comparisons) -> str:
-    """Write a line for each group of each task, with all digits."""
-    return numbers(comparisons).to_csv(index=False)
-
-
 def as_json(comparisons: Comparisons) -> str:
     """Write a list with the numbers of each group and the values of its seeds, with all digits."""
     groups = [group for comparison in comparisons.tasks for group in comparison.groups]
@@ -228,4 +223,9 @@ def as_json(comparisons: Comparisons) -> str:
 
 
 # A choice of --format -> what writes it.
-WRITERS = {"md": markdown, "csv": comma_separated, "latex": latex, "json": as_json}
+WRITERS = {
+    "md": markdown,
+    "csv": lambda comparisons: numbers(comparisons).to_csv(index=False),  # with all digits
+    "latex": latex,
+    "json": as_json,
+}

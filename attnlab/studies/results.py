@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -207,28 +207,18 @@ def _format(cells: Sequence[Cell]) -> Write:
 
 def table_csv(study_results: Results) -> str:
     """Write a row per group, per baseline and per published number, with all digits."""
-    title = {"study": study_results.study.title}
-    rows = [{**title, **row} for row in _rows(study_results)]
-    return pd.DataFrame(rows, dtype=object).to_csv(index=False)
-
-
-def _rows(study_results: Results) -> Iterator[dict[str, Any]]:
-    for row in numbers(study_results.main).to_dict("records"):
-        yield {"who": "ours", **row}
+    rows = [{"who": "ours", **row} for row in numbers(study_results.main).to_dict("records")]
     for comparison in study_results.main.tasks:
         place = {"task": comparison.task, "data": comparison.data, "metric": comparison.metric.path}
         for name, value in baseline_values(comparison).items():
-            yield {"who": "baseline", **place, "name": name, "mean": value}
+            rows.append({"who": "baseline", **place, "name": name, "mean": value})
     for cell in study_results.cells:
         number, ours = cell.published, cell.ours
-        yield {
-            "who": "published",
-            "name": number.system,
-            "metric": number.metric,
-            "mean": number.value,
-            **number.where,
-            "source": number.source,
-            "verdict": cell.verdict,
-            "why": number.why,
-            **{f"ours_{end}": getattr(ours, end, None) for end in ("n", "mean", "low", "high")},
-        }
+        row: dict[str, Any] = {"who": "published", "name": number.system, "metric": number.metric}
+        row |= {"mean": number.value, **number.where, "source": number.source}
+        row |= {"verdict": cell.verdict, "why": number.why}
+        for end in ("n", "mean", "low", "high"):
+            row[f"ours_{end}"] = getattr(ours, end, None)
+        rows.append(row)
+    title = {"study": study_results.study.title}
+    return pd.DataFrame([{**title, **row} for row in rows], dtype=object).to_csv(index=False)

@@ -11,8 +11,8 @@ from compared_runs import BETTER, NONE, SAME, compared, only, write_group
 
 from attnlab.comparison.statistics import TOO_FEW
 from attnlab.comparison.tables import (
+    WRITERS,
     as_json,
-    comma_separated,
     differences_table,
     latex,
     markdown,
@@ -39,7 +39,7 @@ def printed(comparisons, monkeypatch):
 
 
 def csv_rows(comparisons):
-    return list(csv.DictReader(io.StringIO(comma_separated(comparisons))))
+    return list(csv.DictReader(io.StringIO(WRITERS["csv"](comparisons))))
 
 
 def test_the_tables_fit_100_columns_and_are_complete(comparisons, monkeypatch):
