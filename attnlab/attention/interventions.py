@@ -55,12 +55,9 @@ class Intervention:
         hidden[: len(change.hidden)] = [*change.hidden]
         for number, (row, place) in enumerate(change.rows.items()):
             rows[number] = row, -1 if place is None else place
-        for variable, value in (
-            (self._head_factors, factors),
-            (self._hidden, hidden),
-            (self._rows, rows),
-        ):
-            variable.assign(value)
+        self._head_factors.assign(factors)
+        self._hidden.assign(hidden)
+        self._rows.assign(rows)
 
     def __call__(self, weights: Tensor, mask: Tensor, start_index: Any) -> Tensor:
         """Return the changed weights (B, H, T, S) of queries from `start_index` on."""

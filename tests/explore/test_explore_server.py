@@ -22,7 +22,7 @@ from attnlab.explore.server import prepare
 from attnlab.records.run_directory import RunDirectory
 
 CROSS = "decoder_0 cross_attention"
-ASKED = {"page": "a", "slot": 0, "epoch": 2, "entries": {"text": "The old dog sleeps."}}
+ASKED = {"slot": 0, "epoch": 2, "entries": {"text": "The old dog sleeps."}}
 
 
 class Served(NamedTuple):

@@ -5,7 +5,6 @@
   const info = JSON.parse(one("#info").textContent);
   const isTwo = info.runs.length > 1;
   const kinds = info.runs[0].fields;
-  const page = Math.random().toString(36).slice(2); // of this tab, for the server
 
   const add = (parent, name, text = "", className = "") => {
     const element = parent.appendChild(document.createElement(name));
@@ -168,7 +167,7 @@
     }
 
     get request() {
-      return { page, slot: this.number, epoch: state.epochs[this.number], entries: state.entries, changes: this.changes };
+      return { slot: this.number, epoch: state.epochs[this.number], entries: state.entries, changes: this.changes };
     }
     get changes() { return state.changes[this.number]; }
     get layers() { return this.answer?.layers ?? []; }
